@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: MIT
+#
+# The everyday commands. CMakeLists.txt is the build description; this file only calls it.
+
+MODELS := $(or $(SOTTO_MODELS),$(HOME)/.cache/sotto/models)
+CLIPS  := /usr/share/pocketsphinx/test/data/librivox
+CLIP   := $(CLIPS)/sense_and_sensibility_01_austen_64kb-0870.wav
+JOBS   := $(shell getconf _NPROCESSORS_ONLN)
+WERROR := OFF
+
+# ninja where there is one; looked up when it is used, since setup may just have installed it
+BUILD = CMAKE_GENERATOR="$${CMAKE_GENERATOR:-$$(command -v ninja >/dev/null && echo Ninja || echo Unix Makefiles)}" \
+	sh -c 'cmake --preset $(1) -DSOTTO_WERROR=$(WERROR) >build-$(1).log 2>&1 || { cat build-$(1).log; exit 1; }; \
+	rm -f build-$(1).log; cmake --build --preset $(1) -j $(JOBS)'
+CTEST = ctest --output-on-failure --no-tests=error -j $(JOBS)
+
+# ThreadSanitizer needs the address space laid out as it expects; where that may not be asked for, it is tried without
+NOASLR := $(shell setarch -R true 2>/dev/null && echo setarch -R)
+
+all: build
+
+build: setup-build
+	$(call BUILD,release)
+
+setup-%:
+	@tools/setup $*
+
+# A real recording through a real model
+demo: setup-demo build $(MODELS)/base.gguf
+	build/sotto transcribe -l en $(CLIP)
+
+# The model that the command line uses by default, made by that command line
+$(MODELS)/base.gguf: | build
+	tools/fetch-model base
+	build/sotto convert $(MODELS)/base-ct2 $@ --type f16
+
+# All that a change has to pass: every test in the release build, those that need no large model again under
+# the sanitizers, then once more at each lower CPU level.
+test: setup-test check
+	tools/fetch-model base
+	tools/fetch-jfk
+	$(call BUILD,release)
+	tools/check-symbols build
+	build/sotto convert $(MODELS)/base-ct2 $(MODELS)/base-f32.gguf --type f32
+	build/sotto convert $(MODELS)/base-ct2 $(MODELS)/base.gguf --type f16
+	$(CTEST) --test-dir build -LE long
+	$(call BUILD,san)
+	$(CTEST) --test-dir build-san
+	$(call BUILD,tsan)
+	$(NOASLR) $(CTEST) --test-dir build-tsan
+	SOTTO_CPU_LEVEL=avx2 $(CTEST) --test-dir build -LE long
+	SOTTO_CPU_LEVEL=c $(CTEST) --test-dir build -LE 'long|base'
+
+# What takes too long for every change; nightly and before a release
+test-long: setup-test build
+	$(CTEST) --test-dir build -L long
+
+bench: setup-bench build $(MODELS)/base.gguf
+	@set -e; for program in build/bench/bench_*; do "$$program"; done
+
+format:
+	@tools/venv
+	@tools/format
+
+check:
+	@tools/venv
+	tools/format --check
+	tools/check-files
+	tools/check-includes
+	tools/check-headers
+
+clean:
+	rm -rf build build-*
+
+.PHONY: all build demo test test-long bench format check clean
+.DELETE_ON_ERROR:
