@@ -8,10 +8,11 @@ CLIP   := $(CLIPS)/sense_and_sensibility_01_austen_64kb-0870.wav
 JOBS   := $(shell getconf _NPROCESSORS_ONLN)
 WERROR := OFF
 
-# ninja where there is one; looked up when it is used, since setup may just have installed it
-BUILD = CMAKE_GENERATOR="$${CMAKE_GENERATOR:-$$(command -v ninja >/dev/null && echo Ninja || echo Unix Makefiles)}" \
-	sh -c 'cmake --preset $(1) -DSOTTO_WERROR=$(WERROR) >build-$(1).log 2>&1 || { cat build-$(1).log; exit 1; }; \
-	rm -f build-$(1).log; cmake --build --preset $(1) -j $(JOBS)'
+# $(call build,PRESET): with ninja where there is one, looked up late since set-up may just have installed it
+define build
+@command -v ninja >/dev/null && CMAKE_GENERATOR=$${CMAKE_GENERATOR-Ninja} && export CMAKE_GENERATOR; \
+cmake --preset $(1) -DSOTTO_WERROR=$(WERROR) --log-level=NOTICE && cmake --build --preset $(1) -j $(JOBS)
+endef
 CTEST = ctest --output-on-failure --no-tests=error -j $(JOBS)
 
 # ThreadSanitizer needs the address space laid out as it expects; where that may not be asked for, it is tried without
@@ -20,7 +21,7 @@ NOASLR := $(shell setarch -R true 2>/dev/null && echo setarch -R)
 all: build
 
 build: setup-build
-	$(call BUILD,release)
+	$(call build,release)
 
 setup-%:
 	@tools/setup $*
@@ -39,14 +40,14 @@ $(MODELS)/base.gguf: | build
 test: setup-test check
 	tools/fetch-model base
 	tools/fetch-jfk
-	$(call BUILD,release)
+	$(call build,release)
 	tools/check-symbols build
 	build/sotto convert $(MODELS)/base-ct2 $(MODELS)/base-f32.gguf --type f32
 	build/sotto convert $(MODELS)/base-ct2 $(MODELS)/base.gguf --type f16
 	$(CTEST) --test-dir build -LE long
-	$(call BUILD,san)
+	$(call build,san)
 	$(CTEST) --test-dir build-san
-	$(call BUILD,tsan)
+	$(call build,tsan)
 	$(NOASLR) $(CTEST) --test-dir build-tsan
 	SOTTO_CPU_LEVEL=avx2 $(CTEST) --test-dir build -LE long
 	SOTTO_CPU_LEVEL=c $(CTEST) --test-dir build -LE 'long|base'
