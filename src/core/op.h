@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+/* The op table, and how a builder makes a node.
+ *
+ * A builder fills `struct op_args` and calls sotto_i_build: that checks NULL operands and the sticky error, lets
+ * the row's shape function check everything else and describe the result, and only then takes arena memory. So a
+ * refused builder leaves the context as it was. */
+#ifndef SOTTO_CORE_OP_H
+#define SOTTO_CORE_OP_H
+
+#include "sotto/ops.h"
+
+/* What a shape function reads and writes. */
+struct op_args {
+    const char * function;               /* the builder's name, for messages */
+    enum sotto_op op;                    /* row */
+    struct sotto_tensor * src[SOTTO_MAX_SRC];
+    const char * src_name[SOTTO_MAX_SRC]; /* operand names for messages, "a", "b", ... */
+    bool inplace;                        /* result is a view of src[0] */
+    int64_t want_ne[SOTTO_MAX_DIMS];     /* shape asked for by the caller, where the op takes one */
+    size_t want_nb[SOTTO_MAX_DIMS];      /* strides asked for (views) */
+    size_t want_offs;                    /* byte offset asked for (views) */
+    enum sotto_type want_type;           /* result type asked for (cast, im2col) */
+    union {
+        int32_t words[SOTTO_MAX_OP_PARAMS / sizeof(int32_t)];
+        char bytes[SOTTO_MAX_OP_PARAMS];
+    } params; /* copied into op_params */
+
+    /* set by the shape function */
+    enum sotto_type type;
+    int64_t ne[SOTTO_MAX_DIMS];
+    size_t nb[SOTTO_MAX_DIMS];       /* all 0: dense */
+    struct sotto_tensor * view_of;   /* NULL: a fresh tensor */
+    size_t view_offs;                /* relative to view_of's data */
+    const char * name_format;        /* NULL, or a format with one %s for src[0]'s name: "%s (view)" */
+};
+
+/* Parameter structs, copied into op_params as they are (sizes asserted in op.c). */
+struct params_none { char unused; };
+struct params_eps { float eps; };
+struct params_mul_mat { int32_t prec, hint; };
+struct params_scale { float scale, bias; };
+struct params_view { size_t offset; };
+struct params_permute { int32_t axis[4]; };
+struct params_soft_max { float scale, max_bias; };
+struct params_im2col { int32_t s0, s1, p0, p1, d0, d1, is_2D; };
+struct params_top_k { int32_t k; };
+struct params_flash_attn_ext { float scale, max_bias, logit_softcap; int32_t prec; };
+struct params_unary { int32_t op; };
+struct params_attn_rows { float scale; };
+
+/* Copy a node's parameters out of op_params. */
+#define OP_PARAMS(name, tensor, variable) \
+    struct params_##name variable;         \
+    memcpy(&variable, (tensor)->op_params, sizeof(variable))
+
+enum op_flags {
+    OP_VIEW = 1,
+    OP_INPLACE = 2
+};
+
+struct op_row {
+    int id;
+    const char * name;
+    const char * symbol;
+    int min_src, max_src;
+    enum sotto_status (*shape)(struct op_args * args, struct sotto_context * ctx);
+    unsigned flags;
+};
+
+/* The row of an op, NULL if there is none. Index of a row in [0, sotto_i_op_count), -1 if none: other modules keep
+ * tables of the same length, made from ops.def. */
+const struct op_row * sotto_i_op_row(int op);
+int sotto_i_op_index(int op);
+extern const int sotto_i_op_count;
+
+/* Make the node, or record the first fault and return NULL. */
+struct sotto_tensor * sotto_i_build(struct sotto_context * ctx, struct op_args * args);
+
+/* Record an error on a context (sticky) and as this thread's last error; returns `status`. NULL ctx: thread only. */
+enum sotto_status sotto_i_context_fail(struct sotto_context * ctx, enum sotto_status status, const char * format, ...)
+    SOTTO_PRINTF(3, 4);
+
+/* For shape functions: fail with "<function>: <message>". */
+#define OP_FAIL(ctx, args, code, ...) sotto_i_op_fail(ctx, args, code, __VA_ARGS__)
+enum sotto_status sotto_i_op_fail(struct sotto_context * ctx, const struct op_args * args, enum sotto_status status,
+                                  const char * format, ...) SOTTO_PRINTF(4, 5);
+
+/* Shape functions, one per distinct name in ops.def. */
+#define OP(id, NAME, symbol, min_src, max_src, shape, params, flags) \
+    enum sotto_status sotto_i_##shape(struct op_args * args, struct sotto_context * ctx);
+#include "core/ops.def"
+#undef OP
+
+#endif
