@@ -75,3 +75,4 @@ clean:
 
 .PHONY: all build demo test test-long bench format check clean
 .DELETE_ON_ERROR:
+.NOTPARALLEL:
