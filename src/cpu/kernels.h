@@ -15,7 +15,6 @@ struct sotto_i_kernels {
     struct sotto_i_attn_kernels attn; /* attention tiles: attn_kernels.h */
 };
 
-void sotto_i_gemm_init(struct sotto_i_gemm_kernels * kernels, enum sotto_cpu_level level);
 void sotto_i_vec_init(struct sotto_i_vec_kernels * kernels, enum sotto_cpu_level level);
 void sotto_i_attn_init(struct sotto_i_attn_kernels * kernels, enum sotto_cpu_level level);
 

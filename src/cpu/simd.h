@@ -27,6 +27,16 @@
 #define SIMD(name) SIMD_JOIN(name, SIMD_LEVEL)
 #define SIMD_INLINE static inline __attribute__((always_inline, unused))
 
+/* Q: four floats, for interleaving; q_transpose turns q[i][j] into q[j][i]. */
+typedef __m128 Q;
+SIMD_INLINE Q q_load(const float * p) { return _mm_loadu_ps(p); }
+SIMD_INLINE void q_store(float * p, Q a) { _mm_storeu_ps(p, a); }
+SIMD_INLINE Q q_zero(void) { return _mm_setzero_ps(); }
+SIMD_INLINE void q_transpose(Q q[4]) { _MM_TRANSPOSE4_PS(q[0], q[1], q[2], q[3]); }
+
+/* Ask for the cache line at p, which need not be readable. */
+SIMD_INLINE void v_prefetch(const void * p) { _mm_prefetch((const char *)p, _MM_HINT_T0); }
+
 #if defined(__AVX512F__)
 
 #define SIMD_LEVEL avx512
@@ -62,6 +72,8 @@ SIMD_INLINE V v_load_bf16(const uint16_t * p)
 {
     return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)p)), 16));
 }
+/* the low halves of the lanes, which are below 65536 */
+SIMD_INLINE void vi_store_u16(uint16_t * p, VI a) { _mm256_storeu_si256((__m256i *)p, _mm512_cvtepi32_epi16(a)); }
 SIMD_INLINE M v_lt(V a, V b) { return _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ); }
 SIMD_INLINE M v_gt(V a, V b) { return _mm512_cmp_ps_mask(a, b, _CMP_GT_OQ); }
 SIMD_INLINE M v_eq(V a, V b) { return _mm512_cmp_ps_mask(a, b, _CMP_EQ_OQ); }
@@ -118,6 +130,10 @@ SIMD_INLINE void v_store_f16(uint16_t * p, V a)
 SIMD_INLINE V v_load_bf16(const uint16_t * p)
 {
     return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)p)), 16));
+}
+SIMD_INLINE void vi_store_u16(uint16_t * p, VI a)
+{
+    _mm_storeu_si128((__m128i *)p, _mm_packus_epi32(_mm256_castsi256_si128(a), _mm256_extracti128_si256(a, 1)));
 }
 SIMD_INLINE M v_lt(V a, V b) { return _mm256_cmp_ps(a, b, _CMP_LT_OQ); }
 SIMD_INLINE M v_gt(V a, V b) { return _mm256_cmp_ps(a, b, _CMP_GT_OQ); }
