@@ -6,14 +6,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum unicode_class {
-    UNICODE_OTHER = 0,  /* marks, punctuation, symbols, controls, unassigned */
-    UNICODE_LETTER = 1, /* categories L* */
-    UNICODE_NUMBER = 2, /* categories N* */
-    UNICODE_SPACE = 3   /* property White_Space */
+enum sotto_i_char {
+    SOTTO_I_CHAR_OTHER = 0,  /* marks, punctuation, symbols, controls, unassigned */
+    SOTTO_I_CHAR_LETTER = 1, /* categories L* */
+    SOTTO_I_CHAR_NUMBER = 2, /* categories N* */
+    SOTTO_I_CHAR_SPACE = 3   /* property White_Space */
 };
 
-enum unicode_class sotto_i_unicode_class(uint32_t point);
+enum sotto_i_char sotto_i_char_class(uint32_t point);
 
 /* Length in bytes (1..4) of the character at `text`, n > 0 bytes of which are there, and its code point. A byte that
  * begins no well-formed sequence (overlong forms, surrogates and points past U+10FFFF are ill-formed too) counts alone:
