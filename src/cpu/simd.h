@@ -23,9 +23,9 @@
 #include <string.h>
 
 #define SIMD_JOIN2(a, b) a##_##b
-#define SIMD_JOIN(a, b) SIMD_JOIN2(a, b)
-#define SIMD(name) SIMD_JOIN(name, SIMD_LEVEL)
-#define SIMD_INLINE static inline __attribute__((always_inline, unused))
+#define SIMD_JOIN(a, b)  SIMD_JOIN2(a, b)
+#define SIMD(name)       SIMD_JOIN(name, SIMD_LEVEL)
+#define SIMD_INLINE      static inline __attribute__((always_inline, unused))
 
 /* Q: four floats, for interleaving; q_transpose turns q[i][j] into q[j][i]. */
 typedef __m128 Q;
@@ -40,7 +40,7 @@ SIMD_INLINE void v_prefetch(const void * p) { _mm_prefetch((const char *)p, _MM_
 #if defined(__AVX512F__)
 
 #define SIMD_LEVEL avx512
-#define VL 16
+#define VL         16
 typedef __m512 V;
 typedef __m512i VI;
 typedef __mmask16 M;
@@ -64,12 +64,10 @@ SIMD_INLINE V v_load_n(const float * p, int64_t n) { return _mm512_maskz_loadu_p
 SIMD_INLINE void v_store_n(float * p, V a, int64_t n) { _mm512_mask_storeu_ps(p, v_first(n), a); }
 /* IEEE binary16, round to nearest even */
 SIMD_INLINE V v_load_f16(const uint16_t * p) { return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)p)); }
-SIMD_INLINE void v_store_f16(uint16_t * p, V a)
-{
+SIMD_INLINE void v_store_f16(uint16_t * p, V a) {
     _mm256_storeu_si256((__m256i *)p, _mm512_cvtps_ph(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
 }
-SIMD_INLINE V v_load_bf16(const uint16_t * p)
-{
+SIMD_INLINE V v_load_bf16(const uint16_t * p) {
     return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)p)), 16));
 }
 /* the low halves of the lanes, which are below 65536 */
@@ -97,8 +95,8 @@ SIMD_INLINE V vi_to_float(VI a) { return _mm512_cvtepi32_ps(a); }
 
 #else
 
-#define SIMD_LEVEL avx2
-#define VL 8
+#define SIMD_LEVEL   avx2
+#define VL           8
 typedef __m256 V;
 typedef __m256i VI;
 typedef __m256 M;
@@ -116,23 +114,19 @@ SIMD_INLINE V v_fma(V a, V b, V c) { return _mm256_fmadd_ps(a, b, c); }
 SIMD_INLINE V v_fnma(V a, V b, V c) { return _mm256_fnmadd_ps(a, b, c); }
 SIMD_INLINE V v_max(V a, V b) { return _mm256_max_ps(a, b); }
 SIMD_INLINE V v_min(V a, V b) { return _mm256_min_ps(a, b); }
-SIMD_INLINE __m256i v_first(int64_t n)
-{
+SIMD_INLINE __m256i v_first(int64_t n) {
     return _mm256_cmpgt_epi32(_mm256_set1_epi32((int32_t)n), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
 }
 SIMD_INLINE V v_load_n(const float * p, int64_t n) { return _mm256_maskload_ps(p, v_first(n)); }
 SIMD_INLINE void v_store_n(float * p, V a, int64_t n) { _mm256_maskstore_ps(p, v_first(n), a); }
 SIMD_INLINE V v_load_f16(const uint16_t * p) { return _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)p)); }
-SIMD_INLINE void v_store_f16(uint16_t * p, V a)
-{
+SIMD_INLINE void v_store_f16(uint16_t * p, V a) {
     _mm_storeu_si128((__m128i *)p, _mm256_cvtps_ph(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
 }
-SIMD_INLINE V v_load_bf16(const uint16_t * p)
-{
+SIMD_INLINE V v_load_bf16(const uint16_t * p) {
     return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)p)), 16));
 }
-SIMD_INLINE void vi_store_u16(uint16_t * p, VI a)
-{
+SIMD_INLINE void vi_store_u16(uint16_t * p, VI a) {
     _mm_storeu_si128((__m128i *)p, _mm_packus_epi32(_mm256_castsi256_si128(a), _mm256_extracti128_si256(a, 1)));
 }
 SIMD_INLINE M v_lt(V a, V b) { return _mm256_cmp_ps(a, b, _CMP_LT_OQ); }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* exp, tanh and erf on vectors, over cpu/simd.h. Formulas, error and constants are those of vmath_c.h, and so is the
+/* exp, tanh, erf and GELU on vectors, over cpu/simd.h. Formulas, error and constants are those of vmath_c.h, and so is the
  * order of every operation: lane for lane the same bits at every width. Include after cpu/simd.h. */
 #ifndef SOTTO_CPU_VMATH_H
 #define SOTTO_CPU_VMATH_H
@@ -10,6 +10,7 @@
 /* q * x + c, a step of Horner's scheme */
 SIMD_INLINE V v_step(V q, V x, float c) { return v_fma(q, x, v_set1(c)); }
 SIMD_INLINE V v_abs(V a) { return v_from_bits(vi_and(v_to_bits(a), vi_set1(0x7FFFFFFF))); }
+SIMD_INLINE V v_neg(V a) { return v_from_bits(vi_xor(v_to_bits(a), vi_set1(INT32_MIN))); }
 /* a, which is not negative, with the sign of s */
 SIMD_INLINE V v_with_sign(V a, V s) {
     return v_from_bits(vi_or(v_to_bits(a), vi_and(v_to_bits(s), vi_set1(INT32_MIN))));
@@ -60,6 +61,17 @@ SIMD_INLINE V v_erf(V x) {
     p = v_step(p, a, VM_ERF_P0);
     const V far = v_sub(v_set1(1.0f), v_exp(p));
     return v_with_sign(v_select(v_lt(a, v_set1(VM_ERF_SPLIT)), near, far), x);
+}
+
+SIMD_INLINE V v_gelu(V x) {
+    const V w = v_step(v_mul(x, x), v_set1(VM_GELU_K3), VM_GELU_K);
+    const V e = v_exp(v_neg(v_mul(x, w)));
+    return v_div(v_max(v_set1(-FLT_MAX), x), v_add(v_set1(1.0f), e));
+}
+
+SIMD_INLINE V v_gelu_erf(V x) {
+    const V half = v_mul(v_set1(0.5f), v_max(v_set1(-FLT_MAX), x));
+    return v_fma(half, v_erf(v_mul(x, v_set1(VM_SQRT_HALF))), half);
 }
 
 #endif

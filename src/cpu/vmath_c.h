@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* exp, tanh and erf on one float: the definition. vmath.h does the same operations in the same order on vectors, so
+/* exp, tanh, erf and GELU on one float: the definition. vmath.h does the same operations in the same order on vectors, so
  * both give the same bits; whoever changes a line here changes it there (tests/kernels/test_vec.c compares them).
  *
  * The polynomials are minimax fits made for this file (Remez exchange in double precision, coefficients then rounded
@@ -14,6 +14,7 @@
 #ifndef SOTTO_CPU_VMATH_C_H
 #define SOTTO_CPU_VMATH_C_H
 
+#include <float.h>
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
@@ -64,6 +65,11 @@
 #define VM_ERF_P5    -0x1.138cbcp-8f
 #define VM_ERF_P6    0x1.cec600p-12f
 #define VM_ERF_P7    -0x1.6bd7e2p-16f
+
+/* GELU: k = 2 sqrt(2/pi), k 0.044715, sqrt(1/2) */
+#define VM_GELU_K    0x1.988454p+0f
+#define VM_GELU_K3   0x1.2444f2p-4f
+#define VM_SQRT_HALF 0x1.6a09e6p-1f
 
 static inline float sotto_i_from_bits(uint32_t bits) {
     float x;
@@ -134,6 +140,19 @@ static inline float sotto_i_erff(float x) {
     p = fmaf(p, a, VM_ERF_P0);
     const float far = 1.0f - sotto_i_expf(p);
     return sotto_i_from_bits(sotto_i_to_bits(a < VM_ERF_SPLIT ? near : far) | sign);
+}
+
+/* x/2 (1 + tanh u) = x / (1 + e^-2u), u = k/2 (x + 0.044715 x^3): nothing cancels, and where x^2 overflows the
+ * exponential is still 0 or infinity. -0 far on the left, x far on the right. */
+static inline float sotto_i_geluf(float x) {
+    const float w = fmaf(x * x, VM_GELU_K3, VM_GELU_K);
+    return sotto_i_maxf(-FLT_MAX, x) / (1.0f + sotto_i_expf(-(x * w)));
+}
+
+/* x/2 (1 + erf(x sqrt(1/2))); +0 far on the left, x far on the right. */
+static inline float sotto_i_gelu_erff(float x) {
+    const float half = 0.5f * sotto_i_maxf(-FLT_MAX, x);
+    return fmaf(half, sotto_i_erff(x * VM_SQRT_HALF), half);
 }
 
 #endif

@@ -1,0 +1,4 @@
+/* SPDX-License-Identifier: MIT */
+/* Kernels on rows, level avx2. */
+#include "cpu/simd.h"
+#include "cpu/vec_text.h"
