@@ -43,10 +43,8 @@ struct sotto_i_gemm_kernels {
      * describes, c only if `add`. */
     void (*tile)(const struct sotto_i_gemm_tile * t);
 
-    /* By type: the same tile over panels as they are stored. NULL: unpack first. Only for 1 .. direct_cols columns:
-     * with more, unpacking once and reading often is better. a aligned to its element. */
+    /* By type: the same tile over panels as they are stored, for weights that are read once. NULL: unpack first. */
     void (*tile_direct[SOTTO_TYPE_COUNT])(const struct sotto_i_gemm_tile * t);
-    int direct_cols;
 
     /* By type: n elements in order to f32, exactly; NULL for types that products do not take. A panel is k * 16
      * such elements, a row of dense memory k. x aligned to its element; x and y do not overlap; no over-read. */

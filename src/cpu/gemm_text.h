@@ -4,7 +4,6 @@
  * The including file defines
  *     TILES(T, X)        X(T, panels, cols) for each shape of tile the level has
  *     MAX_COLS           columns of a full strip
- *     DIRECT_TILES(T, X), DIRECT_COLS   the same for tiles that read panels of 16-bit types as they are
  * A tile keeps all its sums in registers: 16 / VL vectors per panel and column. Shapes are chosen so that there are
  * enough independent chains to hide the latency of the multiply-add (8 or more), and few enough to stay in registers. */
 
@@ -77,10 +76,10 @@ typedef void (*tile_fn)(const struct sotto_i_gemm_tile * t);
 
 TILES(F32, DEFINE_TILE)
 TILE_TABLE(F32) = { TILES(F32, TILE_ENTRY) };
-DIRECT_TILES(F16, DEFINE_TILE)
-TILE_TABLE(F16) = { DIRECT_TILES(F16, TILE_ENTRY) };
-DIRECT_TILES(BF16, DEFINE_TILE)
-TILE_TABLE(BF16) = { DIRECT_TILES(BF16, TILE_ENTRY) };
+TILES(F16, DEFINE_TILE)
+TILE_TABLE(F16) = { TILES(F16, TILE_ENTRY) };
+TILES(BF16, DEFINE_TILE)
+TILE_TABLE(BF16) = { TILES(BF16, TILE_ENTRY) };
 
 static void tile_f32(const struct sotto_i_gemm_tile * t)
 {
@@ -166,7 +165,6 @@ SIMD_INLINE void raise(struct sotto_i_gemm_kernels * kernels)
     kernels->tile = tile_f32;
     kernels->tile_direct[SOTTO_TYPE_F16] = tile_f16;
     kernels->tile_direct[SOTTO_TYPE_BF16] = tile_bf16;
-    kernels->direct_cols = DIRECT_COLS;
     kernels->unpack[SOTTO_TYPE_F16] = unpack_f16;
     kernels->unpack[SOTTO_TYPE_BF16] = unpack_bf16;
     kernels->pack = pack;

@@ -4,14 +4,12 @@
 #include "cpu/simd.h"
 
 #define MAX_COLS 6
-#define DIRECT_COLS 3
 
-#define DIRECT_TILES(T, X) \
+#define TILES(T, X) \
     X(T, 1, 1) X(T, 2, 1) X(T, 4, 1) \
     X(T, 1, 2) X(T, 2, 2) \
-    X(T, 1, 3) X(T, 2, 3)
-
-#define TILES(T, X) DIRECT_TILES(T, X) X(T, 1, 4) X(T, 1, 5) X(T, 1, 6)
+    X(T, 1, 3) X(T, 2, 3) \
+    X(T, 1, 4) X(T, 1, 5) X(T, 1, 6)
 
 #include "cpu/gemm_text.h"
 

@@ -4,14 +4,11 @@
 #include "cpu/simd.h"
 
 #define MAX_COLS 12
-#define DIRECT_COLS 3
 
-#define DIRECT_TILES(T, X) \
+#define TILES(T, X) \
     X(T, 1, 1) X(T, 2, 1) X(T, 4, 1) X(T, 8, 1) \
     X(T, 1, 2) X(T, 2, 2) X(T, 4, 2) X(T, 8, 2) \
-    X(T, 1, 3) X(T, 2, 3) X(T, 4, 3) X(T, 8, 3)
-
-#define TILES(T, X) DIRECT_TILES(T, X) \
+    X(T, 1, 3) X(T, 2, 3) X(T, 4, 3) X(T, 8, 3) \
     X(T, 1, 4) X(T, 2, 4) X(T, 4, 4) \
     X(T, 1, 5) X(T, 2, 5) X(T, 4, 5) \
     X(T, 1, 6) X(T, 2, 6) X(T, 4, 6) \

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/* One matrix product, or a rectangle of it: y[j][i] = sum over l of a[i][l] * b[j][l]. The driver above the kernels of
+ * gemm_kernels.h; the op MUL_MAT cuts its batches and rectangles and calls this for each.
+ *
+ * The k loop is cut where docs/numerics.md says and nowhere else, so neither the rectangle nor any constant below can
+ * change a bit. */
+#ifndef SOTTO_CPU_GEMM_H
+#define SOTTO_CPU_GEMM_H
+
+#include "cpu/gemm_kernels.h"
+
+/* Columns of b that are packed at once: 192 columns x one block of k as f32 are 192 KiB, which leaves most of an L2
+ * cache of 512 KiB or more to the weights that pass by. A multiple of every level's strip. */
+#define SOTTO_I_GEMM_GROUP 192
+
+/* An operand: rows of k elements. nb[0], nb[1] = bytes from element to element and from row to row. */
+struct sotto_i_gemm_operand {
+    const char * data;
+    enum sotto_type type; /* one with an unpack slot */
+    bool packed;          /* panels of 16 rows (cpu/packed.h); nb is not used */
+    size_t nb[2];
+};
+
+struct sotto_i_gemm {
+    const struct sotto_i_gemm_kernels * kernels;
+    struct sotto_i_gemm_operand a, b; /* b is never packed */
+    int64_t n, k;                     /* rows of a, length of the sums */
+    float * y;                        /* y[j * ldy + i] */
+    int64_t ldy;
+    void * scratch; /* sotto_i_gemm_scratch() bytes, aligned to SOTTO_DATA_ALIGN */
+};
+
+/* A rectangle of results. row0 is a multiple of SOTTO_CPU_PANEL; row1 as well, or it is n. */
+struct sotto_i_gemm_rect {
+    int64_t row0, row1, col0, col1;
+};
+
+size_t sotto_i_gemm_scratch(void);
+void sotto_i_gemm_run(const struct sotto_i_gemm * g, const struct sotto_i_gemm_rect * rect);
+
+#endif
