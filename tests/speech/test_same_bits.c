@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+/* The promise of docs/numerics.md, whole: encoder output and logits of the tiny model are the same bits at every CPU
+ * level of the machine, for 1, 2, 3 and 8 threads, in one prompt or token by token, f32 and f16 weights. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sotto/speech.h"
+#include "support/tiny_model.h"
+
+enum { N_SAMPLES = 24000, N_TOKENS = 9, POSITIONS = 1500, WIDTH = 64, VOCABULARY = 51865 };
+
+static float sound[N_SAMPLES];
+static const int32_t tokens[N_TOKENS] = { 50258, 50259, 50359, 50364, 300, 4000, 77, 20000, 50400 };
+
+struct outcome {
+    float encoder[POSITIONS * WIDTH];
+    float logits[VOCABULARY];
+};
+
+/* Encode the sound and decode the tokens, at once or one by one. */
+static void run(const struct sotto_model * model, int n_threads, bool one_by_one, struct outcome * outcome) {
+    struct sotto_state_params params = sotto_state_default_params();
+    params.n_threads = n_threads;
+    struct sotto_state * state = NULL;
+    assert_int_equal(sotto_state_new(model, &params, &state), SOTTO_OK);
+    assert_int_equal(sotto_pcm_to_mel(state, sound, N_SAMPLES, 0, SOTTO_PAD_ZERO), SOTTO_OK);
+    assert_int_equal(sotto_encode(state), SOTTO_OK);
+    memcpy(outcome->encoder, sotto_get_encoder_output(state), sizeof(outcome->encoder));
+    if (one_by_one) {
+        for (int i = 0; i < N_TOKENS; i++) {
+            assert_int_equal(sotto_decode(state, tokens + i, 1, i), SOTTO_OK);
+        }
+    } else {
+        assert_int_equal(sotto_decode(state, tokens, N_TOKENS, 0), SOTTO_OK);
+    }
+    memcpy(outcome->logits, sotto_get_logits(state), sizeof(outcome->logits));
+    sotto_state_free(state);
+}
+
+static void compare(enum sotto_type type) {
+    static struct outcome first, other;
+    static const int threads[] = { 1, 2, 3, 8 };
+    char path[512];
+    snprintf(path, sizeof(path), "%s/same-bits-%d.gguf", getenv("SOTTO_BUILD") ? getenv("SOTTO_BUILD") : "/tmp",
+             (int)type);
+    assert_true(tiny_model_write(path, type, 7));
+    struct sotto_model * model = NULL;
+    assert_int_equal(sotto_model_open(path, NULL, &model), SOTTO_OK);
+    remove(path);
+    const enum sotto_cpu_level top = sotto_cpu_get_level();
+    run(model, 2, false, &first);
+    for (int i = 0; i < POSITIONS * WIDTH; i++) {
+        assert_true(isfinite(first.encoder[i]));
+    }
+    for (int level = 0; level <= (int)top; level++) {
+        assert_int_equal(sotto_cpu_set_level((enum sotto_cpu_level)level), SOTTO_OK);
+        /* plain C is slow: two runs of it are enough */
+        for (size_t i = level == SOTTO_CPU_LEVEL_C ? 1 : 0; i < (level == SOTTO_CPU_LEVEL_C ? 2u : 4u); i++) {
+            run(model, threads[i], i % 2 == 0, &other);
+            assert_memory_equal(other.encoder, first.encoder, sizeof(first.encoder));
+            assert_memory_equal(other.logits, first.logits, sizeof(first.logits));
+        }
+    }
+    assert_int_equal(sotto_cpu_set_level(top), SOTTO_OK);
+    sotto_model_free(model);
+}
+
+static void test_f32(void ** test) {
+    (void)test;
+    compare(SOTTO_TYPE_F32);
+}
+
+static void test_f16(void ** test) {
+    (void)test;
+    compare(SOTTO_TYPE_F16);
+}
+
+int main(void) {
+    uint32_t random = 1;
+    for (int i = 0; i < N_SAMPLES; i++) {
+        random = random * 1664525u + 1013904223u;
+        sound[i] = 0.3f * sinf(0.08f * (float)i) + 0.05f * ((float)(random >> 8) / 8388608.0f - 1.0f);
+    }
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_f32), cmocka_unit_test(test_f16) };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
