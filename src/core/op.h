@@ -7,6 +7,9 @@
 #ifndef SOTTO_CORE_OP_H
 #define SOTTO_CORE_OP_H
 
+#include <string.h>
+
+#include "core/tensor_impl.h"
 #include "sotto/ops.h"
 
 /* What a shape function reads and writes. */
@@ -16,6 +19,7 @@ struct op_args {
     struct sotto_tensor * src[SOTTO_MAX_SRC];
     const char * src_name[SOTTO_MAX_SRC]; /* operand names for messages, "a", "b", ... */
     bool inplace;                        /* result is a view of src[0] */
+    bool cast;                           /* CPY to a fresh tensor of want_type, which becomes its own src[1] */
     int64_t want_ne[SOTTO_MAX_DIMS];     /* shape asked for by the caller, where the op takes one */
     size_t want_nb[SOTTO_MAX_DIMS];      /* strides asked for (views) */
     size_t want_offs;                    /* byte offset asked for (views) */
@@ -28,10 +32,10 @@ struct op_args {
     /* set by the shape function */
     enum sotto_type type;
     int64_t ne[SOTTO_MAX_DIMS];
-    size_t nb[SOTTO_MAX_DIMS];       /* all 0: dense */
+    size_t nb[SOTTO_MAX_DIMS];       /* all 0: dense; in place: src[0]'s */
     struct sotto_tensor * view_of;   /* NULL: a fresh tensor */
     size_t view_offs;                /* relative to view_of's data */
-    const char * name_format;        /* NULL, or a format with one %s for src[0]'s name: "%s (view)" */
+    const char * name_format;        /* NULL, or a format with one %s for a name, view_of's or else src[0]'s */
 };
 
 /* Parameter structs, copied into op_params as they are (sizes asserted in op.c). */
@@ -43,7 +47,6 @@ struct params_view { size_t offset; };
 struct params_permute { int32_t axis[4]; };
 struct params_soft_max { float scale, max_bias; };
 struct params_im2col { int32_t s0, s1, p0, p1, d0, d1, is_2D; };
-struct params_top_k { int32_t k; };
 struct params_flash_attn_ext { float scale, max_bias, logit_softcap; int32_t prec; };
 struct params_unary { int32_t op; };
 struct params_attn_rows { float scale; };
@@ -75,10 +78,6 @@ extern const int sotto_i_op_count;
 
 /* Make the node, or record the first fault and return NULL. */
 struct sotto_tensor * sotto_i_build(struct sotto_context * ctx, struct op_args * args);
-
-/* Record an error on a context (sticky) and as this thread's last error; returns `status`. NULL ctx: thread only. */
-enum sotto_status sotto_i_context_fail(struct sotto_context * ctx, enum sotto_status status, const char * format, ...)
-    SOTTO_PRINTF(3, 4);
 
 /* For shape functions: fail with "<function>: <message>". */
 #define OP_FAIL(ctx, args, code, ...) sotto_i_op_fail(ctx, args, code, __VA_ARGS__)
