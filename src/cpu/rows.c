@@ -72,6 +72,8 @@ static const float * load_run(const struct sotto_i_vec_kernels * k, const struct
 
 const float * sotto_i_load(const struct sotto_i_vec_kernels * k, const struct sotto_i_operand * op, const char * row,
                            int64_t first, int64_t n, float * buffer) {
+    if (n == 0)
+        return buffer;
     const int64_t width = op->ne[0];
     int64_t at = first < width ? first : first % width;
     if (at + n <= width)
