@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT */
+/* The walk of attn.h: chunk by chunk of keys, tile by tile of queries.
+ *
+ * What lies in scratch, floats unless noted:
+ *
+ *     queries [block] records          filled in by the op
+ *     q       [block][dk]              side by side, so that a tile of them fits the first cache
+ *     o       [block][dv, padded]      running outputs
+ *     max, sum [block]                 running maxima and sums
+ *     keys    [dk][64]                 this chunk's keys, positions side by side
+ *     vals    [64][dv, padded]         this chunk's values, unless they can be read where they are
+ *     w       [12][64]                 scores, then weights, of one tile
+ *
+ * The chunk is the outer loop: laying out 64 keys costs about as much as using them for three queries, and values of a
+ * cache lie a power of two apart, so that they would push one another out of the first cache.
+ *
+ * Tried for the decoder's few queries, per 64 keys of width 64 at avx512: see tests/kernels/test_attn.c --bench. */
+#include "cpu/attn.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "cpu/vmath_c.h"
+
+enum {
+    KEYS = SOTTO_I_ATTN_KEYS,
+    TILE = SOTTO_I_ATTN_TILE,
+    BLOCK_FLOATS = 32 << 10, /* q and o of a walk together: half of a small second cache */
+    MIN_SHARED = 96,         /* queries that are worth a layout of their own, as long as threads have work */
+    DIRECT = 6               /* up to so many queries values are read in place */
+};
+
+/* Parts of scratch. */
+struct area {
+    float *q, *o, *max, *sum, *keys, *vals, *w;
+    int64_t ldo;
+};
+
+static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
+static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+static int64_t round16(int64_t n) { return (n + 15) & ~(int64_t)15; }
+
+enum sotto_i_attn_type sotto_i_attn_type(enum sotto_type type) {
+    switch (type) {
+    case SOTTO_TYPE_F32: return SOTTO_I_ATTN_F32;
+    case SOTTO_TYPE_F16: return SOTTO_I_ATTN_F16;
+    case SOTTO_TYPE_BF16: return SOTTO_I_ATTN_BF16;
+    default: return SOTTO_I_ATTN_TYPES;
+    }
+}
+
+int64_t sotto_i_attn_block(int64_t dk, int64_t dv) {
+    const int64_t n = BLOCK_FLOATS / max64(dk + dv, 1);
+    return min64(max64(n / TILE * TILE, TILE), SOTTO_I_ATTN_MAX_BLOCK);
+}
+
+/* Carve scratch into its parts; returns the bytes used. */
+static size_t carve(struct area * a, char * scratch, int64_t dk, int64_t dv) {
+    const int64_t block = sotto_i_attn_block(dk, dv), ldo = round16(dv);
+    const int64_t floats[] = { block * dk, block * ldo, block, block, KEYS * dk, KEYS * ldo, TILE * KEYS };
+    float ** const part[] = { &a->q, &a->o, &a->max, &a->sum, &a->keys, &a->vals, &a->w };
+    size_t used = ((size_t)block * sizeof(struct sotto_i_attn_query) + 63) & ~(size_t)63;
+    for (size_t i = 0; i < sizeof(part) / sizeof(part[0]); i++) {
+        if (scratch != NULL) {
+            *part[i] = (float *)(void *)(scratch + used);
+        }
+        used += (size_t)round16(floats[i]) * sizeof(float);
+    }
+    a->ldo = ldo;
+    return used;
+}
+
+size_t sotto_i_attn_scratch(int64_t dk, int64_t dv) {
+    struct area a;
+    return carve(&a, NULL, dk, dv);
+}
+
+int64_t sotto_i_attn_n_blocks(int64_t n, int64_t units, int64_t dk, int64_t dv, int n_threads) {
+    const int64_t least = ceil_div(n, sotto_i_attn_block(dk, dv));
+    const int64_t balanced = min64(ceil_div(4 * (int64_t)n_threads, max64(units, 1)), n / MIN_SHARED);
+    const int64_t busy = min64(ceil_div(n_threads, max64(units, 1)), ceil_div(n, TILE));
+    return max64(max64(least, n_threads > 1 ? max64(balanced, busy) : 1), 1);
+}
+
+/* Where the rows of a chunk lie. Beyond n_keys the first one stands in. */
+static void find_rows(const void ** rows, const struct sotto_i_attn_pool * pool, const struct sotto_i_attn_walk * walk,
+                      int64_t first, int n_keys) {
+    for (int j = 0; j < n_keys; j++) {
+        int64_t row = first + j;
+        if (walk->table != NULL) {
+            int32_t entry;
+            memcpy(&entry, walk->table + (size_t)row * walk->table_step, sizeof(entry));
+            row = entry;
+        }
+        rows[j] = pool->data + (size_t)row * pool->step;
+    }
+    for (int j = n_keys; j < KEYS; j++) {
+        rows[j] = rows[0];
+    }
+}
+
+/* This chunk's values as f32 rows: in place, or copied side by side. */
+static void find_values(const struct sotto_i_attn_kernels * kernels, const struct sotto_i_attn_walk * walk,
+                        const struct area * a, const float ** v, const void * const * rows, int n_keys) {
+    const int in_place = walk->v.type == SOTTO_I_ATTN_F32 && walk->n <= DIRECT;
+    if (!in_place) {
+        kernels->widen[walk->v.type](a->vals, a->ldo, rows, n_keys, walk->dv);
+    }
+    for (int j = 0; j < KEYS; j++) {
+        v[j] = in_place ? rows[j] : a->vals + min64(j, n_keys - 1) * a->ldo;
+    }
+}
+
+/* The positions of this chunk that take part, per query of a tile; false if there are none. */
+static bool find_open(const struct sotto_i_attn_kernels * kernels, const struct sotto_i_attn_query * queries, int n,
+                      int64_t first, int n_keys, uint64_t * open, const uint16_t ** mask) {
+    uint64_t any = 0;
+    for (int i = 0; i < n; i++) {
+        const int64_t seen = max64(min64(queries[i].len - first, n_keys), 0);
+        open[i] = sotto_i_first_bits(seen);
+        if (queries[i].mask != NULL) {
+            mask[i] = queries[i].mask + first;
+            open[i] &= kernels->unmasked(mask[i], n_keys);
+        }
+        any |= open[i];
+    }
+    return any != 0;
+}
+
+/* One tile of queries and one chunk. */
+static void tile(const struct sotto_i_attn_kernels * kernels, const struct sotto_i_attn_walk * walk,
+                 const struct area * a, int64_t i, int64_t first, int n_keys, const float * const * v) {
+    const struct sotto_i_attn_query * queries = walk->queries + i;
+    const int n = (int)min64(walk->n - i, TILE);
+    const uint16_t * mask[TILE];
+    float slope[TILE], factor[TILE];
+    uint64_t open[TILE];
+    for (int r = 0; r < n; r++) {
+        slope[r] = queries[r].slope;
+    }
+    if (!find_open(kernels, queries, n, first, n_keys, open, mask)) {
+        return;
+    }
+    kernels->dots(a->w, a->q + i * walk->dk, walk->dk, n, a->keys, walk->dk);
+    kernels->weigh(&(struct sotto_i_attn_weigh){
+        .n = n,
+        .n_keys = n_keys,
+        .scale = walk->scale,
+        .softcap = walk->softcap,
+        .x = a->w,
+        .mask = queries[0].mask != NULL ? mask : NULL,
+        .slope = slope,
+        .max = a->max + i,
+        .sum = a->sum + i,
+        .factor = factor,
+        .open = open,
+    });
+    kernels->values(a->o + i * a->ldo, a->ldo, n, a->w, factor, open, v, walk->dv);
+}
+
+static void chunk(const struct sotto_i_attn_kernels * kernels, const struct sotto_i_attn_walk * walk,
+                  const struct area * a, int64_t first, int n_keys) {
+    const void * rows[KEYS];
+    const float * v[KEYS];
+    find_rows(rows, &walk->k, walk, first, n_keys);
+    kernels->pack_keys[walk->k.type](a->keys, rows, walk->dk);
+    find_rows(rows, &walk->v, walk, first, n_keys);
+    find_values(kernels, walk, a, v, rows, n_keys);
+    for (int64_t i = 0; i < walk->n; i += TILE) {
+        tile(kernels, walk, a, i, first, n_keys, v);
+    }
+}
+
+/* The sink, and the division by the sum. */
+static void finish(const struct sotto_i_attn_query * query, const float * o, float max, float sum, int64_t dv) {
+    if (sum == 0.0f) {
+        memset(query->out, 0, (size_t)dv * sizeof(float));
+        return;
+    }
+    float factor = 1.0f;
+    if (query->sink != NULL) {
+        const float all = *query->sink > max ? *query->sink : max;
+        factor = sotto_i_expf(max - all);
+        sum = fmaf(sum, factor, sotto_i_expf(*query->sink - all));
+    }
+    const float inverse = 1.0f / sum;
+    for (int64_t l = 0; l < dv; l++) {
+        query->out[l] = o[l] * factor * inverse;
+    }
+}
+
+void sotto_i_attn_run(const struct sotto_i_attn_kernels * kernels, const struct sotto_i_attn_walk * walk,
+                      void * scratch) {
+    struct area a;
+    int64_t len = 0;
+    carve(&a, scratch, walk->dk, walk->dv);
+    for (int64_t i = 0; i < walk->n; i++) {
+        memcpy(a.q + i * walk->dk, walk->queries[i].q, (size_t)walk->dk * sizeof(float));
+        memset(a.o + i * a.ldo, 0, (size_t)a.ldo * sizeof(float));
+        a.max[i] = -INFINITY;
+        a.sum[i] = 0.0f;
+        len = max64(len, walk->queries[i].len);
+    }
+    for (int64_t first = 0; first < len; first += KEYS) {
+        chunk(kernels, walk, &a, first, (int)min64(len - first, KEYS));
+    }
+    for (int64_t i = 0; i < walk->n; i++) {
+        finish(&walk->queries[i], a.o + i * a.ldo, a.max[i], a.sum[i], walk->dv);
+    }
+}
