@@ -41,13 +41,9 @@ struct strips {
     int64_t floats; /* for one l, all strips */
 };
 
-size_t sotto_i_gemm_scratch(void)
-{
-    return sizeof(float) * (STRIP_FLOATS + PANEL_FLOATS + ROW_FLOATS + EDGE_FLOATS);
-}
+size_t sotto_i_gemm_scratch(void) { return sizeof(float) * (STRIP_FLOATS + PANEL_FLOATS + ROW_FLOATS + EDGE_FLOATS); }
 
-static struct space space_of(const struct sotto_i_gemm * g)
-{
+static struct space space_of(const struct sotto_i_gemm * g) {
     struct space s;
     s.strips = g->scratch;
     s.panels = s.strips + STRIP_FLOATS;
@@ -56,20 +52,15 @@ static struct space space_of(const struct sotto_i_gemm * g)
     return s;
 }
 
-static int64_t min(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
+static int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
 
-static void strip_range(const struct strips * s, int64_t i, int64_t * first, int64_t * cols)
-{
+static void strip_range(const struct strips * s, int64_t i, int64_t * first, int64_t * cols) {
     const int64_t each = s->cols / s->count, rest = s->cols % s->count;
     *first = s->col0 + i * each + min(i, rest);
     *cols = each + (i < rest ? 1 : 0);
 }
 
-static struct strips strips_of(const struct sotto_i_gemm * g, int64_t col0, int64_t col1)
-{
+static struct strips strips_of(const struct sotto_i_gemm * g, int64_t col0, int64_t col1) {
     const int64_t max = g->kernels->max_cols;
     struct strips s = { .col0 = col0, .cols = col1 - col0, .count = (col1 - col0 + max - 1) / max };
     for (int64_t i = 0; i < s.count; i++) {
@@ -82,8 +73,7 @@ static struct strips strips_of(const struct sotto_i_gemm * g, int64_t col0, int6
 
 /* Elements l0 .. l0+n of a row as dense floats: the operand itself, or a copy in `buffer`. */
 static const float * row_floats(const struct sotto_i_gemm * g, const struct sotto_i_gemm_operand * x, int64_t row,
-                                int64_t l0, int64_t n, float * buffer)
-{
+                                int64_t l0, int64_t n, float * buffer) {
     const size_t es = x->type == SOTTO_TYPE_F32 ? sizeof(float) : sizeof(uint16_t);
     const char * src = x->data + (size_t)row * x->nb[1] + (size_t)l0 * x->nb[0];
     if (x->nb[0] == es) {
@@ -109,8 +99,7 @@ static const float * row_floats(const struct sotto_i_gemm * g, const struct sott
 
 /* Interleave `count` rows from `row`, elements l0 .. l0+n. */
 static void pack_rows(const struct sotto_i_gemm * g, const struct sotto_i_gemm_operand * x, int64_t row, int64_t count,
-                      int64_t l0, int64_t n, float * rows, float * dst, int64_t ld)
-{
+                      int64_t l0, int64_t n, float * rows, float * dst, int64_t ld) {
     const float * source[PANEL];
     for (int64_t r = 0; r < count; r++) {
         source[r] = row_floats(g, x, row + r, l0, n, rows + r * BLOCK);
@@ -120,8 +109,7 @@ static void pack_rows(const struct sotto_i_gemm * g, const struct sotto_i_gemm_o
 
 /* Strips of block [l0, l0+n) of all columns of the group. */
 static void pack_strips(const struct sotto_i_gemm * g, const struct strips * s, int64_t l0, int64_t n, float * rows,
-                        float * dst)
-{
+                        float * dst) {
     for (int64_t i = 0; i < s->count; i++) {
         int64_t first, cols;
         strip_range(s, i, &first, &cols);
@@ -133,8 +121,7 @@ static void pack_strips(const struct sotto_i_gemm * g, const struct strips * s, 
 
 /* Where panels first .. first+count of block [l0, l0+n) are found as f32: in the packed weights or in `dst`. */
 static const float * f32_panels(const struct sotto_i_gemm * g, int64_t first, int64_t count, int64_t l0, int64_t n,
-                                const struct space * s, size_t * step)
-{
+                                const struct space * s, size_t * step) {
     if (g->a.packed && g->a.type == SOTTO_TYPE_F32) {
         *step = (size_t)g->k * PANEL;
         return (const float *)(const void *)g->a.data + ((size_t)first * (size_t)g->k + (size_t)l0) * PANEL;
@@ -160,8 +147,7 @@ static const float * f32_panels(const struct sotto_i_gemm * g, int64_t first, in
 typedef void (*tile_fn)(const struct sotto_i_gemm_tile * t);
 
 /* A tile whose last panel is not full: into `edge`, and from there what exists of it. */
-static void edge_tile(tile_fn run, const struct sotto_i_gemm_tile * tile, int64_t rows, float * edge)
-{
+static void edge_tile(tile_fn run, const struct sotto_i_gemm_tile * tile, int64_t rows, float * edge) {
     struct sotto_i_gemm_tile t = *tile;
     t.c = edge;
     t.ldc = t.panels * PANEL;
@@ -178,8 +164,7 @@ static void edge_tile(tile_fn run, const struct sotto_i_gemm_tile * tile, int64_
 
 /* One strip against `count` panels, the first of which is panel `panel` of the matrix. `t` lacks panels and c. */
 static void strip_tiles(const struct sotto_i_gemm * g, tile_fn run, struct sotto_i_gemm_tile t, size_t es,
-                        int64_t panel, int64_t count, int64_t col, float * edge)
-{
+                        int64_t panel, int64_t count, int64_t col, float * edge) {
     int tile = g->kernels->panels[t.cols];
     for (int64_t p = 0; p < count; p += tile) {
         while (tile > count - p) {
@@ -200,8 +185,7 @@ static void strip_tiles(const struct sotto_i_gemm * g, tile_fn run, struct sotto
 
 /* All strips of the group against a batch of panels, block [l0, l0+n) of k. */
 static void batch_block(const struct sotto_i_gemm * g, const struct strips * s, int64_t panel, int64_t count,
-                        int64_t l0, int64_t n, const float * strip, const struct space * space)
-{
+                        int64_t l0, int64_t n, const float * strip, const struct space * space) {
     const struct sotto_i_gemm_kernels * k = g->kernels;
     struct sotto_i_gemm_tile t = { .k = n, .ldc = g->ldy, .add = l0 > 0 };
     tile_fn run = k->tile;
@@ -226,8 +210,7 @@ static void batch_block(const struct sotto_i_gemm * g, const struct strips * s, 
 }
 
 /* One group of columns. */
-static void group(const struct sotto_i_gemm * g, const struct sotto_i_gemm_rect * rect, int64_t col0, int64_t col1)
-{
+static void group(const struct sotto_i_gemm * g, const struct sotto_i_gemm_rect * rect, int64_t col0, int64_t col1) {
     const struct space space = space_of(g);
     const struct strips s = strips_of(g, col0, col1);
     const int64_t panel0 = rect->row0 / PANEL, panel1 = (rect->row1 + PANEL - 1) / PANEL;
@@ -240,15 +223,14 @@ static void group(const struct sotto_i_gemm * g, const struct sotto_i_gemm_rect 
         }
         for (int64_t p = panel0; p < panel1; p += BATCH) {
             for (int64_t l = l0; l < l1; l += BLOCK) {
-                batch_block(g, &s, p, min(BATCH, panel1 - p), l, min(BLOCK, l1 - l),
-                            space.strips + s.floats * (l - l0), &space);
+                batch_block(g, &s, p, min(BATCH, panel1 - p), l, min(BLOCK, l1 - l), space.strips + s.floats * (l - l0),
+                            &space);
             }
         }
     }
 }
 
-void sotto_i_gemm_run(const struct sotto_i_gemm * g, const struct sotto_i_gemm_rect * rect)
-{
+void sotto_i_gemm_run(const struct sotto_i_gemm * g, const struct sotto_i_gemm_rect * rect) {
     if (rect->row0 >= rect->row1) {
         return;
     }

@@ -7,8 +7,7 @@
 
 enum { PANEL = SOTTO_CPU_PANEL };
 
-static void tile_c(const struct sotto_i_gemm_tile * t)
-{
+static void tile_c(const struct sotto_i_gemm_tile * t) {
     const float * a = t->a;
     for (int j = 0; j < t->cols; j++) {
         for (int r = 0; r < PANEL * t->panels; r++) {
@@ -23,29 +22,23 @@ static void tile_c(const struct sotto_i_gemm_tile * t)
     }
 }
 
-static void unpack_f32_c(const void * x, float * y, int64_t n)
-{
-    memcpy(y, x, (size_t)n * sizeof(float));
-}
+static void unpack_f32_c(const void * x, float * y, int64_t n) { memcpy(y, x, (size_t)n * sizeof(float)); }
 
-static void unpack_f16_c(const void * x, float * y, int64_t n)
-{
+static void unpack_f16_c(const void * x, float * y, int64_t n) {
     const sotto_fp16_t * h = x;
     for (int64_t i = 0; i < n; i++) {
         y[i] = sotto_fp16_to_fp32(h[i]);
     }
 }
 
-static void unpack_bf16_c(const void * x, float * y, int64_t n)
-{
+static void unpack_bf16_c(const void * x, float * y, int64_t n) {
     const sotto_bf16_t * h = x;
     for (int64_t i = 0; i < n; i++) {
         y[i] = sotto_bf16_to_fp32(h[i]);
     }
 }
 
-static void pack_c(const float * const * rows, int n, int64_t k, float * dst, int64_t ld)
-{
+static void pack_c(const float * const * rows, int n, int64_t k, float * dst, int64_t ld) {
     for (int64_t l = 0; l < k; l++) {
         for (int64_t r = 0; r < ld; r++) {
             dst[l * ld + r] = r < n ? rows[r][l] : 0.0f;
@@ -53,8 +46,7 @@ static void pack_c(const float * const * rows, int n, int64_t k, float * dst, in
     }
 }
 
-void sotto_i_gemm_init(struct sotto_i_gemm_kernels * kernels, enum sotto_cpu_level level)
-{
+void sotto_i_gemm_init(struct sotto_i_gemm_kernels * kernels, enum sotto_cpu_level level) {
     *kernels = (struct sotto_i_gemm_kernels){ .max_cols = 4, .tile = tile_c, .pack = pack_c };
     for (int n = 0; n <= SOTTO_I_GEMM_MAX_COLS; n++) {
         kernels->panels[n] = 1;

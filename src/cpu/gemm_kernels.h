@@ -18,26 +18,26 @@
 
 #include "sotto/cpu.h"
 
-#define SOTTO_I_K_BLOCK 256      /* of docs/numerics.md */
-#define SOTTO_I_GEMM_MAX_COLS 12 /* columns of a strip, at most */
+#define SOTTO_I_K_BLOCK         256 /* of docs/numerics.md */
+#define SOTTO_I_GEMM_MAX_COLS   12  /* columns of a strip, at most */
 #define SOTTO_I_GEMM_MAX_PANELS 8
 
 /* One tile: c[j][r] = sum over l of a[l][r] * b[l][j], or c += that sum. */
 struct sotto_i_gemm_tile {
-    const void * a;     /* first panel, k * 16 elements */
-    size_t a_step;      /* elements from one panel to the next */
-    const float * b;    /* strip, k * ldb floats */
-    int64_t ldb;        /* floats from one l to the next */
-    float * c;          /* column j begins at c + j * ldc and has 16 * panels rows */
+    const void * a;  /* first panel, k * 16 elements */
+    size_t a_step;   /* elements from one panel to the next */
+    const float * b; /* strip, k * ldb floats */
+    int64_t ldb;     /* floats from one l to the next */
+    float * c;       /* column j begins at c + j * ldc and has 16 * panels rows */
     int64_t ldc;
-    int64_t k;          /* 0 .. SOTTO_I_K_BLOCK */
-    int panels, cols;   /* panels a power of two <= panels[cols] of the kernels */
-    bool add;           /* c += sum instead of c = sum */
+    int64_t k;        /* 0 .. SOTTO_I_K_BLOCK */
+    int panels, cols; /* panels a power of two <= panels[cols] of the kernels */
+    bool add;         /* c += sum instead of c = sum */
 };
 
 struct sotto_i_gemm_kernels {
-    int max_cols;                            /* columns of a full strip at this level */
-    int panels[SOTTO_I_GEMM_MAX_COLS + 1];   /* by number of columns: panels of a full tile, a power of two */
+    int max_cols;                          /* columns of a full strip at this level */
+    int panels[SOTTO_I_GEMM_MAX_COLS + 1]; /* by number of columns: panels of a full tile, a power of two */
 
     /* Panels of f32. Any alignment of float; c overlaps neither a nor b; reads and writes exactly what the struct
      * describes, c only if `add`. */
@@ -56,10 +56,7 @@ struct sotto_i_gemm_kernels {
 };
 
 /* Floats from one l to the next in a strip of n columns. */
-static inline int64_t sotto_i_strip_ld(int64_t n)
-{
-    return (n + 3) & ~(int64_t)3;
-}
+static inline int64_t sotto_i_strip_ld(int64_t n) { return (n + 3) & ~(int64_t)3; }
 
 /* Fill all slots with the scalar twins, then raise them up to `level`. */
 void sotto_i_gemm_init(struct sotto_i_gemm_kernels * kernels, enum sotto_cpu_level level);

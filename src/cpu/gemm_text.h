@@ -14,8 +14,7 @@ enum { PREFETCH = 1024 }; /* elements ahead of a stream of weights: memory's lat
 #define UNROLL _Pragma("GCC unroll 32")
 
 /* Vector v of the row of panels at `a`, element size by type. Constant `type`, so one load remains. */
-SIMD_INLINE V load_a(enum a_type type, const char * a)
-{
+SIMD_INLINE V load_a(enum a_type type, const char * a) {
     if (type == A_F32) {
         return v_load((const float *)(const void *)a);
     }
@@ -24,8 +23,7 @@ SIMD_INLINE V load_a(enum a_type type, const char * a)
 }
 
 /* The tile; type, panels and cols are constants wherever it is inlined. */
-SIMD_INLINE void tile(enum a_type type, int panels, int cols, const struct sotto_i_gemm_tile * t)
-{
+SIMD_INLINE void tile(enum a_type type, int panels, int cols, const struct sotto_i_gemm_tile * t) {
     enum { MAX_ACC = 32 };
     const int n_vec = panels * PER_PANEL;
     const size_t es = type == A_F32 ? 4 : 2;
@@ -34,9 +32,7 @@ SIMD_INLINE void tile(enum a_type type, int panels, int cols, const struct sotto
     const float * b = t->b;
     V acc[MAX_ACC];
 
-    UNROLL for (int i = 0; i < n_vec * cols; i++) {
-        acc[i] = v_zero();
-    }
+    UNROLL for (int i = 0; i < n_vec * cols; i++) { acc[i] = v_zero(); }
     for (int j = 0; j < cols; j++) {
         for (int p = 0; p < panels; p++) {
             v_prefetch(t->c + j * t->ldc + p * PANEL);
@@ -49,9 +45,7 @@ SIMD_INLINE void tile(enum a_type type, int panels, int cols, const struct sotto
         }
         UNROLL for (int j = 0; j < cols; j++) {
             const V bj = v_set1(b[j]);
-            UNROLL for (int v = 0; v < n_vec; v++) {
-                acc[j * n_vec + v] = v_fma(av[v], bj, acc[j * n_vec + v]);
-            }
+            UNROLL for (int v = 0; v < n_vec; v++) { acc[j * n_vec + v] = v_fma(av[v], bj, acc[j * n_vec + v]); }
         }
     }
     UNROLL for (int j = 0; j < cols; j++) {
@@ -71,8 +65,7 @@ typedef void (*tile_fn)(const struct sotto_i_gemm_tile * t);
 #define DEFINE_TILE(T, P, N) \
     static void tile_##T##_##P##x##N(const struct sotto_i_gemm_tile * t) { tile(A_##T, P, N, t); }
 #define TILE_ENTRY(T, P, N) [P][N] = tile_##T##_##P##x##N,
-#define TILE_TABLE(T) \
-    static const tile_fn tiles_##T[SOTTO_I_GEMM_MAX_PANELS + 1][SOTTO_I_GEMM_MAX_COLS + 1]
+#define TILE_TABLE(T)       static const tile_fn tiles_##T[SOTTO_I_GEMM_MAX_PANELS + 1][SOTTO_I_GEMM_MAX_COLS + 1]
 
 TILES(F32, DEFINE_TILE)
 TILE_TABLE(F32) = { TILES(F32, TILE_ENTRY) };
@@ -81,23 +74,13 @@ TILE_TABLE(F16) = { TILES(F16, TILE_ENTRY) };
 TILES(BF16, DEFINE_TILE)
 TILE_TABLE(BF16) = { TILES(BF16, TILE_ENTRY) };
 
-static void tile_f32(const struct sotto_i_gemm_tile * t)
-{
-    tiles_F32[t->panels][t->cols](t);
-}
+static void tile_f32(const struct sotto_i_gemm_tile * t) { tiles_F32[t->panels][t->cols](t); }
 
-static void tile_f16(const struct sotto_i_gemm_tile * t)
-{
-    tiles_F16[t->panels][t->cols](t);
-}
+static void tile_f16(const struct sotto_i_gemm_tile * t) { tiles_F16[t->panels][t->cols](t); }
 
-static void tile_bf16(const struct sotto_i_gemm_tile * t)
-{
-    tiles_BF16[t->panels][t->cols](t);
-}
+static void tile_bf16(const struct sotto_i_gemm_tile * t) { tiles_BF16[t->panels][t->cols](t); }
 
-SIMD_INLINE void unpack_16bit(enum a_type type, const uint16_t * x, float * y, int64_t n)
-{
+SIMD_INLINE void unpack_16bit(enum a_type type, const uint16_t * x, float * y, int64_t n) {
     int64_t i = 0;
     for (; i + VL <= n; i += VL) {
         v_prefetch(x + i + PREFETCH);
@@ -110,19 +93,12 @@ SIMD_INLINE void unpack_16bit(enum a_type type, const uint16_t * x, float * y, i
     }
 }
 
-static void unpack_f16(const void * x, float * y, int64_t n)
-{
-    unpack_16bit(A_F16, x, y, n);
-}
+static void unpack_f16(const void * x, float * y, int64_t n) { unpack_16bit(A_F16, x, y, n); }
 
-static void unpack_bf16(const void * x, float * y, int64_t n)
-{
-    unpack_16bit(A_BF16, x, y, n);
-}
+static void unpack_bf16(const void * x, float * y, int64_t n) { unpack_16bit(A_BF16, x, y, n); }
 
 /* Up to four rows, whose values go to dst[l * ld + 0..3]; a missing row is zeros. */
-SIMD_INLINE void pack_4(const float * const * rows, int n, int64_t k, float * dst, int64_t ld)
-{
+SIMD_INLINE void pack_4(const float * const * rows, int n, int64_t k, float * dst, int64_t ld) {
     int64_t l = 0;
     for (; l + 4 <= k; l += 4) {
         Q q[4];
@@ -141,8 +117,7 @@ SIMD_INLINE void pack_4(const float * const * rows, int n, int64_t k, float * ds
     }
 }
 
-static void pack(const float * const * rows, int n, int64_t k, float * dst, int64_t ld)
-{
+static void pack(const float * const * rows, int n, int64_t k, float * dst, int64_t ld) {
     for (int r = 0; r < n; r += 4) {
         if (n - r >= 4) {
             pack_4(rows + r, 4, k, dst + r, ld);
@@ -152,8 +127,7 @@ static void pack(const float * const * rows, int n, int64_t k, float * dst, int6
     }
 }
 
-SIMD_INLINE void raise(struct sotto_i_gemm_kernels * kernels)
-{
+SIMD_INLINE void raise(struct sotto_i_gemm_kernels * kernels) {
     kernels->max_cols = MAX_COLS;
     for (int n = 1; n <= MAX_COLS; n++) {
         for (int p = 1; p <= SOTTO_I_GEMM_MAX_PANELS; p *= 2) {

@@ -5,15 +5,14 @@
 
 #define MAX_COLS 6
 
+/* clang-format off */
 #define TILES(T, X) \
     X(T, 1, 1) X(T, 2, 1) X(T, 4, 1) \
     X(T, 1, 2) X(T, 2, 2) \
     X(T, 1, 3) X(T, 2, 3) \
     X(T, 1, 4) X(T, 1, 5) X(T, 1, 6)
+/* clang-format on */
 
 #include "cpu/gemm_text.h"
 
-void sotto_i_gemm_init_avx2(struct sotto_i_gemm_kernels * kernels)
-{
-    raise(kernels);
-}
+void sotto_i_gemm_init_avx2(struct sotto_i_gemm_kernels * kernels) { raise(kernels); }

@@ -5,6 +5,7 @@
 
 #define MAX_COLS 12
 
+/* clang-format off */
 #define TILES(T, X) \
     X(T, 1, 1) X(T, 2, 1) X(T, 4, 1) X(T, 8, 1) \
     X(T, 1, 2) X(T, 2, 2) X(T, 4, 2) X(T, 8, 2) \
@@ -18,10 +19,8 @@
     X(T, 1, 10) X(T, 2, 10) \
     X(T, 1, 11) X(T, 2, 11) \
     X(T, 1, 12) X(T, 2, 12)
+/* clang-format on */
 
 #include "cpu/gemm_text.h"
 
-void sotto_i_gemm_init_avx512(struct sotto_i_gemm_kernels * kernels)
-{
-    raise(kernels);
-}
+void sotto_i_gemm_init_avx512(struct sotto_i_gemm_kernels * kernels) { raise(kernels); }
