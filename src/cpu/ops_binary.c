@@ -5,7 +5,7 @@
 /* Types of (a, b, y): all alike, or b in f32 with y like a or, as add_cast makes it, f32. */
 static bool supports(const struct sotto_tensor * node) {
     const enum sotto_type a = node->src[0]->type, b = node->src[1]->type, y = node->type;
-    if (!sotto_i_is_float(a))
+    if (!sotto_i_none_packed(node) || !sotto_i_is_float(a))
         return false;
     return (a == b && a == y) || (b == SOTTO_TYPE_F32 && (y == a || y == SOTTO_TYPE_F32));
 }

@@ -3,10 +3,11 @@
  * tensor is copied block by block.
  *
  * Three ways: source and destination of one shape are walked in pieces of rows (rows.h); a source that is dense along
- * dimension 1 instead of 0 goes in square tiles, which keeps both sides in the cache; different shapes are walked by
- * runs that end where a row of either side ends. */
+ * dimension 1 instead of 0 goes in square tiles, which keeps both sides in the cache; different shapes, and packed
+ * sources, are walked by runs that end where a row of either side ends. */
 #include <string.h>
 
+#include "cpu/packed.h"
 #include "cpu/rows.h"
 
 static bool is_i32_pair(enum sotto_type a, enum sotto_type b) {
@@ -15,6 +16,8 @@ static bool is_i32_pair(enum sotto_type a, enum sotto_type b) {
 
 static bool supports(const struct sotto_tensor * node) {
     const enum sotto_type from = node->src[0]->type, to = node->type;
+    if (sotto_i_is_packed(node) || (sotto_i_is_packed(node->src[0]) && !sotto_i_packed_readable(node->src[0])))
+        return false;
     return from == to || (sotto_i_is_float(from) && sotto_i_is_float(to)) || is_i32_pair(from, to);
 }
 
@@ -78,7 +81,7 @@ static void copy_transposed(const struct sotto_i_walk * w, int64_t chunk, int64_
     }
 }
 
-/* ---- two shapes ---- */
+/* ---- two shapes, or packed ---- */
 
 /* A place in a tensor, moving on in logical order. */
 struct cursor {
@@ -90,7 +93,9 @@ struct cursor {
 static void cursor_row(struct cursor * c) { c->row = sotto_i_operand_row(&c->op, c->at[1], c->at[2], c->at[3]); }
 
 static void cursor_init(struct cursor * c, const struct sotto_tensor * tensor, int64_t index) {
-    c->op = sotto_i_operand(tensor);
+    c->op = sotto_i_as_operand(tensor);
+    if (sotto_i_is_packed(tensor))
+        memset(c->op.nb, 0, sizeof(c->op.nb)); /* rows are not where the strides say */
     for (int d = 0; d < SOTTO_MAX_DIMS; d++) {
         c->at[d] = index % c->op.ne[d];
         index /= c->op.ne[d];
@@ -108,6 +113,17 @@ static void cursor_advance(struct cursor * c, int64_t n) {
     cursor_row(c);
 }
 
+/* n elements of a packed tensor from where the cursor stands. */
+static void copy_packed_run(const struct sotto_i_vec_kernels * k, const struct sotto_tensor * from,
+                            const struct cursor * a, const struct cursor * b, int64_t n) {
+    float piece[SOTTO_I_PIECE];
+    const struct sotto_i_operand dense = {
+        .type = a->op.type, .size = a->op.size, .ne = { n, 1, 1, 1 }, .nb = { a->op.size }
+    };
+    sotto_i_packed_get(from, a->at[1], a->at[2], a->at[3], a->at[0], n, piece);
+    copy_run(k, &dense, (const char *)piece, 0, &b->op, b->row, b->at[0], n);
+}
+
 static int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
 
 static void copy_reshaped(const struct sotto_i_vec_kernels * k, const struct sotto_tensor * from,
@@ -121,7 +137,10 @@ static void copy_reshaped(const struct sotto_i_vec_kernels * k, const struct sot
     cursor_init(&b, to, i);
     while (i < last) {
         const int64_t n = min(min(a.op.ne[0] - a.at[0], b.op.ne[0] - b.at[0]), min(last - i, SOTTO_I_PIECE));
-        copy_run(k, &a.op, a.row, a.at[0], &b.op, b.row, b.at[0], n);
+        if (sotto_i_is_packed(from))
+            copy_packed_run(k, from, &a, &b, n);
+        else
+            copy_run(k, &a.op, a.row, a.at[0], &b.op, b.row, b.at[0], n);
         cursor_advance(&a, n);
         cursor_advance(&b, n);
         i += n;
@@ -132,7 +151,7 @@ static enum sotto_status run(const struct sotto_i_cpu_task * task, struct sotto_
                              int64_t n_chunks) {
     const struct sotto_i_vec_kernels * k = &task->kernels->vec;
     const struct sotto_tensor * a = node->src[0];
-    if (!sotto_are_same_shape(a, node)) {
+    if (sotto_i_is_packed(a) || !sotto_are_same_shape(a, node)) {
         copy_reshaped(k, a, node, chunk, n_chunks);
         return SOTTO_OK;
     }
@@ -154,7 +173,7 @@ const struct sotto_i_cpu_op sotto_i_cpu_CONT = { supports, prepare, run };
 /* ---- REPEAT ---- */
 
 static bool supports_repeat(const struct sotto_tensor * node) {
-    return node->type == node->src[0]->type && sotto_blck_size(node->type) == 1;
+    return sotto_i_none_packed(node) && node->type == node->src[0]->type && sotto_blck_size(node->type) == 1;
 }
 
 /* Elements [first, first + n) of a row that is repeated. */

@@ -31,7 +31,7 @@ static struct patches patches_of(const struct sotto_tensor * node) {
 }
 
 static bool supports(const struct sotto_tensor * node) {
-    return sotto_i_is_float(node->src[1]->type) && sotto_i_is_float(node->type);
+    return sotto_i_none_packed(node) && sotto_i_is_float(node->src[1]->type) && sotto_i_is_float(node->type);
 }
 
 static void prepare(const struct sotto_tensor * node, int n_threads, struct sotto_i_cpu_work * work) {
@@ -90,7 +90,7 @@ static void convert(const struct sotto_i_vec_kernels * k, const struct sotto_i_o
 static enum sotto_status run(const struct sotto_i_cpu_task * task, struct sotto_tensor * node, int64_t chunk,
                              int64_t n_chunks) {
     const struct patches s = patches_of(node);
-    const struct sotto_i_operand y = sotto_i_operand(node);
+    const struct sotto_i_operand y = sotto_i_as_operand(node);
     const struct sotto_i_operand dense = {
         .type = node->src[1]->type, .size = s.size, .ne = { y.ne[0], 1, 1, 1 }, .nb = { s.size }
     };

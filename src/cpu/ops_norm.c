@@ -8,7 +8,7 @@
 #include "cpu/rows.h"
 
 static bool supports(const struct sotto_tensor * node) {
-    return node->src[0]->type == SOTTO_TYPE_F32 && node->type == SOTTO_TYPE_F32;
+    return sotto_i_none_packed(node) && node->src[0]->type == SOTTO_TYPE_F32 && node->type == SOTTO_TYPE_F32;
 }
 
 static bool is_dense(const struct sotto_tensor * tensor) { return tensor->nb[0] == sizeof(float); }
@@ -33,7 +33,7 @@ static void row_index(const struct sotto_tensor * t, int64_t r, int64_t at[SOTTO
 static enum sotto_status run_sum_rows(const struct sotto_i_cpu_task * task, struct sotto_tensor * node, int64_t chunk,
                                       int64_t n_chunks) {
     const struct sotto_i_vec_kernels * k = &task->kernels->vec;
-    const struct sotto_i_operand a = sotto_i_operand(node->src[0]), y = sotto_i_operand(node);
+    const struct sotto_i_operand a = sotto_i_as_operand(node->src[0]), y = sotto_i_as_operand(node);
     int64_t r, last, at[SOTTO_MAX_DIMS];
     sotto_i_chunk_range(sotto_nrows(node), chunk, n_chunks, &r, &last);
     for (; r < last; r++) {
@@ -59,7 +59,7 @@ static enum sotto_status run_norm(const struct sotto_i_cpu_task * task, struct s
                                   int64_t n_chunks) {
     OP_PARAMS(eps, node, params);
     const struct sotto_i_vec_kernels * k = &task->kernels->vec;
-    const struct sotto_i_operand a = sotto_i_operand(node->src[0]), y = sotto_i_operand(node);
+    const struct sotto_i_operand a = sotto_i_as_operand(node->src[0]), y = sotto_i_as_operand(node);
     const int64_t n = a.ne[0];
     int64_t r, last, at[SOTTO_MAX_DIMS];
     sotto_i_chunk_range(sotto_nrows(node), chunk, n_chunks, &r, &last);
@@ -117,8 +117,8 @@ static enum sotto_status run_soft_max(const struct sotto_i_cpu_task * task, stru
     OP_PARAMS(soft_max, node, params);
     const struct sotto_i_vec_kernels * k = &task->kernels->vec;
     const struct sotto_tensor *mask = node->src[1], *sinks = node->src[2];
-    const struct sotto_i_operand a = sotto_i_operand(node->src[0]), y = sotto_i_operand(node);
-    const struct sotto_i_operand m = mask ? sotto_i_operand(mask) : a;
+    const struct sotto_i_operand a = sotto_i_as_operand(node->src[0]), y = sotto_i_as_operand(node);
+    const struct sotto_i_operand m = mask ? sotto_i_as_operand(mask) : a;
     const int64_t n = a.ne[0];
     int64_t r, last, at[SOTTO_MAX_DIMS];
     sotto_i_chunk_range(sotto_nrows(node), chunk, n_chunks, &r, &last);

@@ -9,8 +9,8 @@ enum { COLUMNS = 64 };
 
 static bool supports(const struct sotto_tensor * node) {
     const enum sotto_type b = node->src[0]->type, c = node->src[1]->type;
-    return (b == SOTTO_TYPE_F32 || b == SOTTO_TYPE_F16) && (c == SOTTO_TYPE_I32 || c == SOTTO_TYPE_I64) &&
-           sotto_i_is_float(node->type);
+    return sotto_i_none_packed(node) && (b == SOTTO_TYPE_F32 || b == SOTTO_TYPE_F16) &&
+           (c == SOTTO_TYPE_I32 || c == SOTTO_TYPE_I64) && sotto_i_is_float(node->type);
 }
 
 static int64_t n_blocks(const struct sotto_tensor * node) { return (node->ne[0] + COLUMNS - 1) / COLUMNS; }
@@ -60,8 +60,8 @@ static enum sotto_status scatter_plane(const struct scatter * s, int64_t i2, int
 
 static enum sotto_status run(const struct sotto_i_cpu_task * task, struct sotto_tensor * node, int64_t chunk,
                              int64_t n_chunks) {
-    const struct scatter s = { &task->kernels->vec, sotto_i_operand(node->src[0]), sotto_i_operand(node->src[1]),
-                               sotto_i_operand(node) };
+    const struct scatter s = { &task->kernels->vec, sotto_i_as_operand(node->src[0]), sotto_i_as_operand(node->src[1]),
+                               sotto_i_as_operand(node) };
     const int64_t blocks = n_blocks(node), width = node->ne[0];
     int64_t unit, last;
     sotto_i_chunk_range(blocks * node->ne[2] * node->ne[3], chunk, n_chunks, &unit, &last);

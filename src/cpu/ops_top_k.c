@@ -58,7 +58,7 @@ static void top_k_row(const float * x, int64_t n, int32_t * y, int64_t k) {
 }
 
 static bool supports(const struct sotto_tensor * node) {
-    return node->src[0]->type == SOTTO_TYPE_F32 && node->type == SOTTO_TYPE_I32;
+    return sotto_i_none_packed(node) && node->src[0]->type == SOTTO_TYPE_F32 && node->type == SOTTO_TYPE_I32;
 }
 
 static void prepare(const struct sotto_tensor * node, int n_threads, struct sotto_i_cpu_work * work) {
@@ -71,7 +71,7 @@ static void prepare(const struct sotto_tensor * node, int n_threads, struct sott
 static enum sotto_status run(const struct sotto_i_cpu_task * task, struct sotto_tensor * node, int64_t chunk,
                              int64_t n_chunks) {
     const struct sotto_i_vec_kernels * kernels = &task->kernels->vec;
-    const struct sotto_i_operand a = sotto_i_operand(node->src[0]), y = sotto_i_operand(node);
+    const struct sotto_i_operand a = sotto_i_as_operand(node->src[0]), y = sotto_i_as_operand(node);
     int64_t r, last;
     sotto_i_chunk_range(sotto_nrows(node), chunk, n_chunks, &r, &last);
     for (; r < last; r++) {

@@ -6,7 +6,7 @@
 #include "cpu/rows.h"
 
 static bool supports(const struct sotto_tensor * node) {
-    return sotto_i_is_float(node->type) && node->type == node->src[0]->type;
+    return sotto_i_none_packed(node) && sotto_i_is_float(node->type) && node->type == node->src[0]->type;
 }
 
 /* ---- UNARY ---- */

@@ -3,9 +3,10 @@
 #include <math.h>
 #include <string.h>
 
+#include "cpu/packed.h"
 #include "cpu/rows.h"
 
-struct sotto_i_operand sotto_i_operand(const struct sotto_tensor * tensor) {
+struct sotto_i_operand sotto_i_as_operand(const struct sotto_tensor * tensor) {
     struct sotto_i_operand op = { .data = tensor->data, .type = tensor->type };
     memcpy(op.ne, tensor->ne, sizeof(op.ne));
     memcpy(op.nb, tensor->nb, sizeof(op.nb));
@@ -118,9 +119,9 @@ void sotto_i_store(const struct sotto_i_vec_kernels * k, const struct sotto_i_op
     }
 }
 
-#define COPY_AS(type)               \
+#define COPY_SIZE(size)             \
     for (int64_t i = 0; i < n; i++) \
-    *(type *)(to + (size_t)i * to_stride) = *(const type *)(from + (size_t)i * from_stride)
+    memcpy(to + (size_t)i * to_stride, from + (size_t)i * from_stride, size)
 
 void sotto_i_copy_strided(const char * from, size_t from_stride, char * to, size_t to_stride, size_t size, int64_t n) {
     if (from_stride == size && to_stride == size) {
@@ -128,13 +129,11 @@ void sotto_i_copy_strided(const char * from, size_t from_stride, char * to, size
         return;
     }
     switch (size) {
-    case 1: COPY_AS(uint8_t); break;
-    case 2: COPY_AS(uint16_t); break;
-    case 4: COPY_AS(uint32_t); break;
-    case 8: COPY_AS(uint64_t); break;
-    default:
-        for (int64_t i = 0; i < n; i++)
-            memcpy(to + (size_t)i * to_stride, from + (size_t)i * from_stride, size);
+    case 1: COPY_SIZE(1); break;
+    case 2: COPY_SIZE(2); break;
+    case 4: COPY_SIZE(4); break;
+    case 8: COPY_SIZE(8); break;
+    default: COPY_SIZE(size); break;
     }
 }
 
@@ -197,11 +196,11 @@ static bool all_one(const struct sotto_i_walk * walk, int d) {
 void sotto_i_walk_init(struct sotto_i_walk * walk, const struct sotto_tensor * y, const struct sotto_tensor * a,
                        const struct sotto_tensor * b) {
     memset(walk, 0, sizeof(*walk));
-    walk->op[0] = sotto_i_operand(y);
-    walk->op[1] = sotto_i_operand(a);
+    walk->op[0] = sotto_i_as_operand(y);
+    walk->op[1] = sotto_i_as_operand(a);
     walk->n = 2;
     if (b)
-        walk->op[walk->n++] = sotto_i_operand(b);
+        walk->op[walk->n++] = sotto_i_as_operand(b);
     memcpy(walk->ne, walk->op[0].ne, sizeof(walk->ne));
     for (int d = SOTTO_MAX_DIMS - 2; d >= 0; d--)
         if (all_one(walk, d))
@@ -244,6 +243,13 @@ void sotto_i_walk_next(struct sotto_i_walk * walk) {
 }
 
 /* ---- element-wise ops ---- */
+
+bool sotto_i_none_packed(const struct sotto_tensor * node) {
+    for (int i = 0; i < SOTTO_MAX_SRC; i++)
+        if (node->src[i] && sotto_i_is_packed(node->src[i]))
+            return false;
+    return !sotto_i_is_packed(node);
+}
 
 void sotto_i_prepare_units(int64_t n, int64_t elements, int n_threads, struct sotto_i_cpu_work * work) {
     int64_t chunks = elements / 16384;

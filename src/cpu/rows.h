@@ -27,7 +27,7 @@ struct sotto_i_operand {
     int64_t ne[SOTTO_MAX_DIMS];
     size_t nb[SOTTO_MAX_DIMS];
 };
-struct sotto_i_operand sotto_i_operand(const struct sotto_tensor * tensor);
+struct sotto_i_operand sotto_i_as_operand(const struct sotto_tensor * tensor);
 
 /* First byte of row (i1, i2, i3), each index taken modulo the operand's extent. */
 char * sotto_i_operand_row(const struct sotto_i_operand * op, int64_t i1, int64_t i2, int64_t i3);
@@ -72,6 +72,9 @@ enum sotto_status sotto_i_run_map(const struct sotto_i_cpu_task * task, struct s
                                   int64_t n_chunks, sotto_i_map_fn f, const void * params);
 enum sotto_status sotto_i_run_map2(const struct sotto_i_cpu_task * task, struct sotto_tensor * node, int64_t chunk,
                                    int64_t n_chunks, sotto_i_map2_fn f);
+
+/* Whether neither the node nor a source lies in packed form, which only products and copies can read. */
+bool sotto_i_none_packed(const struct sotto_tensor * node);
 
 /* f32, f16 or bf16 */
 static inline bool sotto_i_is_float(enum sotto_type type) {
