@@ -30,7 +30,8 @@ extern "C" {
  * Leafs and tensors marked as input are placed first and share with nobody; outputs are never reused; tensors that
  * have data are left alone; a view follows its owner and keeps it alive. A node may take over a source's memory
  * when its op allows it and nobody else will read that source. `bufts` with n > 1: node_ids / leaf_ids give
- * the buffer of each node and leaf. */
+ * the buffer of each node and leaf. Set inputs after the addresses were given: a graph that was changed, or another
+ * graph placed by the same allocator in between, moves them. */
 SOTTO_API sotto_gallocr_t sotto_gallocr_new(sotto_backend_buffer_type_t buft);
 SOTTO_API sotto_gallocr_t sotto_gallocr_new_n(sotto_backend_buffer_type_t * bufts, int n);
 SOTTO_API sotto_gallocr_t sotto_gallocr_new_ext(sotto_backend_buffer_type_t * bufts, int n,

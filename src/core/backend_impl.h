@@ -59,6 +59,8 @@ struct sotto_i_backend_iface {
     enum sotto_status (*synchronize)(sotto_backend_t backend); /* may be NULL */
     bool (*supports_op)(sotto_backend_t backend, const struct sotto_tensor * op);
     bool (*supports_buft)(sotto_backend_t backend, sotto_backend_buffer_type_t buft);
+    enum sotto_status (*graph_compute)(sotto_backend_t backend,
+                                       struct sotto_cgraph * graph); /* may be NULL: plan, compute, free */
     sotto_backend_graph_plan_t (*plan_create)(sotto_backend_t backend, struct sotto_cgraph * graph);
     enum sotto_status (*plan_compute)(sotto_backend_t backend, sotto_backend_graph_plan_t plan);
     void (*plan_free)(sotto_backend_t backend, sotto_backend_graph_plan_t plan);
