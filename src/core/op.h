@@ -19,7 +19,7 @@ struct op_args {
     struct sotto_tensor * src[SOTTO_MAX_SRC];
     const char * src_name[SOTTO_MAX_SRC]; /* operand names for messages, "a", "b", ... */
     bool inplace;                        /* result is a view of src[0] */
-    bool cast;                           /* CPY to a fresh tensor of want_type, which becomes its own src[1] */
+    bool cast;                           /* result of want_type; with CPY a fresh tensor, which is its own src[1] */
     int64_t want_ne[SOTTO_MAX_DIMS];     /* shape asked for by the caller, where the op takes one */
     size_t want_nb[SOTTO_MAX_DIMS];      /* strides asked for (views) */
     size_t want_offs;                    /* byte offset asked for (views) */
@@ -83,6 +83,25 @@ struct sotto_tensor * sotto_i_build(struct sotto_context * ctx, struct op_args *
 #define OP_FAIL(ctx, args, code, ...) sotto_i_op_fail(ctx, args, code, __VA_ARGS__)
 enum sotto_status sotto_i_op_fail(struct sotto_context * ctx, const struct op_args * args, enum sotto_status status,
                                   const char * format, ...) SOTTO_PRINTF(4, 5);
+
+/* Shapes in messages: OP_FAIL(..., "a is " NE_FORMAT, NE_OF(a)). */
+#define NE_FORMAT "[%lld, %lld, %lld, %lld]"
+#define NE_OF(t) (long long)(t)->ne[0], (long long)(t)->ne[1], (long long)(t)->ne[2], (long long)(t)->ne[3]
+
+/* For builders: an operand that no row sees is there; NULLARG otherwise, quietly if the context is in error. */
+bool sotto_i_operand(struct sotto_context * ctx, const char * function, const char * name,
+                     const struct sotto_tensor * operand);
+/* The result has t's extents and the given type. */
+void sotto_i_result(struct op_args * args, enum sotto_type type, const struct sotto_tensor * t);
+/* The result has want_ne, which must hold as many elements as `a`: SHAPE. */
+enum sotto_status sotto_i_result_recount(struct op_args * args, struct sotto_context * ctx,
+                                         const struct sotto_tensor * a);
+/* n is a multiple of part; 0 only of anything if n is 0, too. */
+bool sotto_i_divides(int64_t part, int64_t n);
+/* Fill an extra source slot of a finished node, or empty it: STATE for another op or a filled slot, SHAPE unless f32
+ * of `count` elements. */
+enum sotto_status sotto_i_set_sinks(struct sotto_tensor * y, struct sotto_tensor * sinks, enum sotto_op op, int slot,
+                                    int64_t count, const char * function);
 
 /* Shape functions, one per distinct name in ops.def. */
 #define OP(id, NAME, symbol, min_src, max_src, shape, params, flags) \

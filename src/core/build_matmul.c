@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/* Builder of the matrix product. */
+#include "core/op.h"
+
+/* Rows of `a` follow one another in memory. Where there is one row, or rows of one block, strides say nothing. */
+static bool transposed(const struct sotto_tensor * a) {
+    return a->ne[0] > sotto_get_type_traits(a->type)->blck_size && a->ne[1] > 1 && sotto_is_transposed(a);
+}
+
+enum sotto_status sotto_i_shape_mul_mat(struct op_args * args, struct sotto_context * ctx) {
+    const struct sotto_tensor * a = args->src[0];
+    const struct sotto_tensor * b = args->src[1];
+    if (!sotto_i_is_weight_type(a->type) || !sotto_i_is_float_type(b->type)) {
+        return OP_FAIL(ctx, args, SOTTO_E_TYPE,
+                       "a is %s and b is %s; a may be f32, f16, bf16 or quantised, b f32, f16 or bf16",
+                       sotto_type_name(a->type), sotto_type_name(b->type));
+    }
+    if (a->ne[0] != b->ne[0]) {
+        return OP_FAIL(ctx, args, SOTTO_E_SHAPE, "a.ne0 = %lld but b.ne0 = %lld", (long long)a->ne[0],
+                       (long long)b->ne[0]);
+    }
+    if (!sotto_i_divides(a->ne[2], b->ne[2]) || !sotto_i_divides(a->ne[3], b->ne[3])) {
+        return OP_FAIL(ctx, args, SOTTO_E_SHAPE, "batches of a " NE_FORMAT " do not divide those of b " NE_FORMAT,
+                       NE_OF(a), NE_OF(b));
+    }
+    if (!sotto_is_contiguous_rows(a) || transposed(a)) {
+        return OP_FAIL(ctx, args, SOTTO_E_LAYOUT, "a is transposed or its rows are not contiguous; use sotto_cont");
+    }
+    args->type = SOTTO_TYPE_F32;
+    args->ne[0] = a->ne[1];
+    memcpy(args->ne + 1, b->ne + 1, 3 * sizeof(args->ne[0]));
+    return SOTTO_OK;
+}
+
+struct sotto_tensor * sotto_mul_mat(struct sotto_context * ctx, struct sotto_tensor * a, struct sotto_tensor * b) {
+    return sotto_i_build(ctx,
+                         &(struct op_args){ .function = "sotto_mul_mat", .op = SOTTO_OP_MUL_MAT, .src = { a, b } });
+}
+
+/* Set word `word` of a product's parameters. */
+static enum sotto_status set_word(struct sotto_tensor * y, int word, int32_t value, bool known, const char * function) {
+    if (!y) {
+        return sotto_fail(SOTTO_E_NULLARG, "%s: y is NULL", function);
+    }
+    if (y->op != SOTTO_OP_MUL_MAT) {
+        return sotto_fail(SOTTO_E_STATE, "%s: '%s' is no mul_mat", function, y->name);
+    }
+    if (!known) {
+        return sotto_fail(SOTTO_E_PARAM, "%s: %d is not in the list", function, (int)value);
+    }
+    y->op_params[word] = value;
+    return SOTTO_OK;
+}
+
+enum sotto_status sotto_mul_mat_set_prec(struct sotto_tensor * y, enum sotto_prec prec) {
+    bool known = prec == SOTTO_PREC_DEFAULT || prec == SOTTO_PREC_F32;
+    return set_word(y, 0, (int32_t)prec, known, "sotto_mul_mat_set_prec");
+}
+
+enum sotto_status sotto_mul_mat_set_hint(struct sotto_tensor * y, enum sotto_op_hint hint) {
+    bool known = hint == SOTTO_OP_HINT_NONE || hint == SOTTO_OP_HINT_SRC0_IS_HADAMARD;
+    return set_word(y, 1, (int32_t)hint, known, "sotto_mul_mat_set_hint");
+}
