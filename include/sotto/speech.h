@@ -145,14 +145,15 @@ struct sotto_transcribe_params {
     bool condition_on_previous_text; /* the text of earlier windows is part of the next prompt */
     bool drop_late_history;          /* no earlier text for a window of less than 5 s that is not the first */
 
-    bool no_timestamps;    /* one segment a window, no times inside */
-    bool suppress_blank;   /* a window may not begin with a space alone or with the end */
-    bool suppress_nst;     /* no symbols that are not spoken: brackets, notes, ... */
-    bool early_end;        /* a window is done when a timestamp comes within 100 ms of the end of the sound */
-    float max_initial_ts;  /* seconds; the first timestamp of a window lies below; <= 0 = anywhere */
-    int max_tokens;        /* sampled tokens of a window before it must end; 0 = only the limit of 224 */
-    float no_speech_thold; /* a window is silent if its no_speech_prob is above this ... */
-    float logprob_thold;   /* ... and its avg_logprob not above this */
+    bool no_timestamps;            /* one segment a window, no times inside */
+    bool suppress_blank;           /* a window may not begin with a space alone or with the end */
+    bool suppress_nst;             /* no symbols that are not spoken: brackets, notes, ... */
+    bool early_end;                /* a window is done when a timestamp comes within 100 ms of the end of the sound */
+    float max_initial_ts;          /* seconds; the first timestamp of a window lies below; <= 0 = anywhere */
+    int max_tokens;                /* sampled tokens of a window before it must end; 0 = only the limit of 224 */
+    float compression_ratio_thold; /* the text of a window above it is no part of later prompts */
+    float no_speech_thold;         /* a window is silent if its no_speech_prob is above this ... */
+    float logprob_thold;           /* ... and its avg_logprob not above this */
 
     enum sotto_pad_mode pad_mode;
     int64_t offset;   /* cs to skip at the start */
