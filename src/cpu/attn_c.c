@@ -53,6 +53,12 @@ static void widen_bf16(float * out, int64_t ld, const void * const * rows, int n
     widen(SOTTO_I_ATTN_BF16, out, ld, rows, n, d);
 }
 
+static void prefetch(const void * const * rows, int n, size_t bytes) {
+    (void)rows;
+    (void)n;
+    (void)bytes;
+}
+
 /* One product, in blocks of 256. */
 static float dot(const float * q, const float * key, int64_t d) {
     float y = 0.0f;
@@ -161,6 +167,7 @@ void sotto_i_attn_init(struct sotto_i_attn_kernels * kernels, enum sotto_cpu_lev
     *kernels = (struct sotto_i_attn_kernels){
         .pack_keys = { pack_keys_f32, pack_keys_f16, pack_keys_bf16 },
         .widen = { widen_f32, widen_f16, widen_bf16 },
+        .prefetch = prefetch,
         .dots = dots,
         .unmasked = unmasked,
         .weigh = weigh,

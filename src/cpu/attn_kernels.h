@@ -48,6 +48,9 @@ struct sotto_i_attn_kernels {
     /* out[j * ld + l] = rows[j][l] as f32, j < n, l < d; ld >= d. What lies between d and ld is left alone. */
     void (*widen[SOTTO_I_ATTN_TYPES])(float * out, int64_t ld, const void * const * rows, int n, int64_t d);
 
+    /* A hint that the first `bytes` of n rows will be read soon. Any addresses. */
+    void (*prefetch)(const void * const * rows, int n, size_t bytes);
+
     /* x[i * 64 + j] = sum over l of q[i * ldq + l] * packed[l * 64 + j], i < n <= 12, j < 64; d >= 0. */
     void (*dots)(float * x, const float * q, int64_t ldq, int n, const float * packed, int64_t d);
 

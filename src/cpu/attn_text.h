@@ -7,7 +7,6 @@
  * file defines
  *     ROWS               queries of a full tile of sums: 6, which divides SOTTO_I_ATTN_TILE
  *     VECS(rows)         vectors of a tile of sums that has so many queries: 1, 2, 4 or 8
- *     transpose          r[i] lane j = r[j] lane i, i, j < VL
  *     m_bits             the low VL bits as a mask of lanes
  *     reduce16           the tree of sixteen partial sums, reduce_max the largest lane */
 
@@ -18,71 +17,6 @@ enum { KEYS = SOTTO_I_ATTN_KEYS, KEY_VECS = KEYS / VL, TILE = SOTTO_I_ATTN_TILE,
 #else
 #define UNROLL _Pragma("GCC unroll 32")
 #endif
-
-/* n elements (1 .. VL) of a row from l on, the other lanes 0. No over-read. */
-SIMD_INLINE V load_part(enum sotto_i_attn_type type, const void * row, int64_t l, int64_t n) {
-    uint16_t half[VL] = { 0 };
-    if (type == SOTTO_I_ATTN_F32) {
-        return v_load_n((const float *)row + l, n);
-    }
-    memcpy(half, (const uint16_t *)row + l, (size_t)n * sizeof(half[0]));
-    return type == SOTTO_I_ATTN_F16 ? v_load_f16(half) : v_load_bf16(half);
-}
-
-SIMD_INLINE V load_full(enum sotto_i_attn_type type, const void * row, int64_t l) {
-    switch (type) {
-    case SOTTO_I_ATTN_F16: return v_load_f16((const uint16_t *)row + l);
-    case SOTTO_I_ATTN_BF16: return v_load_bf16((const uint16_t *)row + l);
-    default: return v_load((const float *)row + l);
-    }
-}
-
-/* ---- keys and values to f32 ---- */
-
-SIMD_INLINE void pack_keys(enum sotto_i_attn_type type, float * packed, const void * const * rows, int64_t d) {
-    V r[VL];
-    for (int j = 0; j < KEYS; j += VL) {
-        int64_t l = 0;
-        for (; l + VL <= d; l += VL) {
-            UNROLL for (int i = 0; i < VL; i++) { r[i] = load_full(type, rows[j + i], l); }
-            transpose(r);
-            UNROLL for (int i = 0; i < VL; i++) { v_store(packed + (l + i) * KEYS + j, r[i]); }
-        }
-        if (l < d) {
-            for (int i = 0; i < VL; i++) {
-                r[i] = load_part(type, rows[j + i], l, d - l);
-            }
-            transpose(r);
-            for (int i = 0; i < d - l; i++) {
-                v_store(packed + (l + i) * KEYS + j, r[i]);
-            }
-        }
-    }
-}
-
-SIMD_INLINE void widen(enum sotto_i_attn_type type, float * out, int64_t ld, const void * const * rows, int n,
-                       int64_t d) {
-    for (int j = 0; j < n; j++, out += ld) {
-        int64_t l = 0;
-        for (; l + VL <= d; l += VL) {
-            v_store(out + l, load_full(type, rows[j], l));
-        }
-        if (l < d) {
-            v_store_n(out + l, load_part(type, rows[j], l, d - l), d - l);
-        }
-    }
-}
-
-#define DEFINE_LOADS(T, name)                                                                        \
-    static void pack_keys_##name(float * packed, const void * const * rows, int64_t d) {             \
-        pack_keys(SOTTO_I_ATTN_##T, packed, rows, d);                                                \
-    }                                                                                                \
-    static void widen_##name(float * out, int64_t ld, const void * const * rows, int n, int64_t d) { \
-        widen(SOTTO_I_ATTN_##T, out, ld, rows, n, d);                                                \
-    }
-DEFINE_LOADS(F32, f32)
-DEFINE_LOADS(F16, f16)
-DEFINE_LOADS(BF16, bf16)
 
 /* ---- products ---- */
 
@@ -340,12 +274,8 @@ static void values(float * o, int64_t ldo, int n, const float * w, const float *
 }
 
 static void raise(struct sotto_i_attn_kernels * kernels) {
-    *kernels = (struct sotto_i_attn_kernels){
-        .pack_keys = { pack_keys_f32, pack_keys_f16, pack_keys_bf16 },
-        .widen = { widen_f32, widen_f16, widen_bf16 },
-        .dots = dots,
-        .unmasked = unmasked,
-        .weigh = weigh,
-        .values = values,
-    };
+    kernels->dots = dots;
+    kernels->unmasked = unmasked;
+    kernels->weigh = weigh;
+    kernels->values = values;
 }
