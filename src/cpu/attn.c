@@ -29,11 +29,10 @@
 enum {
     KEYS = SOTTO_I_ATTN_KEYS,
     TILE = SOTTO_I_ATTN_TILE,
-    BLOCK_FLOATS = 32 << 10, /* q and o of a walk together: half of a small second cache */
-MIN_SHARED = 96, /* queries that are worth a layout of their own, as long as threads have work */
-    DIRECT = 8   /* up to so many queries values are read in place */
-}
-;
+    BLOCK_FLOATS = 32768, /* q and o of a walk together: half of a small second cache */
+    MIN_SHARED = 96,      /* queries that are worth a layout of their own, as long as threads have work */
+    DIRECT = 8            /* up to so many queries values are read in place */
+};
 
 /* Parts of scratch. */
 struct area {

@@ -12,7 +12,7 @@
 
 enum { Q, K, V, TABLE, SEQ, LEN };
 
-static bool dense(const struct sotto_tensor * t) { return t->nb[0] == sotto_type_size(t->type); }
+static bool dense(const struct sotto_tensor * t) { return t->nb[0] == sotto_type_size(t->type) || t->ne[0] == 1; }
 
 static bool reads(const struct sotto_tensor * t) {
     return sotto_i_attn_type(t->type) != SOTTO_I_ATTN_TYPES && dense(t) && t->ne[0] <= SOTTO_I_ATTN_MAX_WIDTH;
@@ -26,9 +26,10 @@ static bool supports(const struct sotto_tensor * node) {
 }
 
 static void prepare(const struct sotto_tensor * node, int n_threads, struct sotto_i_cpu_work * work) {
-    const int64_t d = node->src[Q]->ne[0], n_heads = node->src[Q]->ne[1], n = node->src[Q]->ne[2];
-    work->n_chunks = n_heads * n == 0 ? 1 : n_heads * sotto_i_attn_n_blocks(n, n_heads, d, d, n_threads);
-    work->scratch = sotto_i_attn_scratch(d, d);
+    const int64_t dk = node->src[K]->ne[0], dv = node->src[V]->ne[0];
+    const int64_t n_heads = node->src[Q]->ne[1], n = node->src[Q]->ne[2];
+    work->n_chunks = n_heads * n == 0 ? 1 : n_heads * sotto_i_attn_n_blocks(n, n_heads, dk, dv, n_threads);
+    work->scratch = sotto_i_attn_scratch(dk, dv);
 }
 
 static int32_t entry(const struct sotto_tensor * t, int64_t i0, int64_t i1) {
@@ -100,10 +101,10 @@ static enum sotto_status run_block(const struct sotto_i_cpu_task * task, const s
     const struct sotto_tensor *q = node->src[Q], *table = node->src[TABLE];
     bool done[SOTTO_I_ATTN_MAX_BLOCK] = { false };
     struct sotto_i_attn_walk walk = {
-        .dk = q->ne[0],
-        .dv = q->ne[0],
-        .k = pool(node->src[K], h),
-        .v = pool(node->src[V], h),
+        .dk = k->ne[0],
+        .dv = v->ne[0],
+        .k = pool(k, h),
+        .v = pool(v, h),
         .table_step = table->nb[0],
         .scale = params.scale,
         .queries = task->scratch,

@@ -30,7 +30,7 @@ static int64_t n_units(const struct sotto_tensor * node) {
     return node->src[Q]->ne[2] / group_size(node) * node->src[Q]->ne[3];
 }
 
-static bool dense(const struct sotto_tensor * t) { return t->nb[0] == sotto_type_size(t->type); }
+static bool dense(const struct sotto_tensor * t) { return t->nb[0] == sotto_type_size(t->type) || t->ne[0] == 1; }
 
 static bool reads(const struct sotto_tensor * t) {
     return sotto_i_attn_type(t->type) != SOTTO_I_ATTN_TYPES && dense(t) && t->ne[0] <= SOTTO_I_ATTN_MAX_WIDTH;
