@@ -11,7 +11,11 @@ enum { PANEL = SOTTO_CPU_PANEL, PER_PANEL = PANEL / VL };
 enum a_type { A_F32, A_F16, A_BF16 };
 enum { PREFETCH = 1024 }; /* elements ahead of a stream of weights: memory's latency at full speed */
 
+#if defined(__clang__)
+#define UNROLL _Pragma("clang loop unroll(full)")
+#else
 #define UNROLL _Pragma("GCC unroll 32")
+#endif
 
 /* Vector v of the row of panels at `a`, element size by type. Constant `type`, so one load remains. */
 SIMD_INLINE V load_a(enum a_type type, const char * a) {
@@ -21,6 +25,9 @@ SIMD_INLINE V load_a(enum a_type type, const char * a) {
     return type == A_F16 ? v_load_f16((const uint16_t *)(const void *)a)
                          : v_load_bf16((const uint16_t *)(const void *)a);
 }
+
+/* Vector v of a row of panels: where it lies. */
+#define VECTOR_OF(a, v) ((a) + (size_t)((v) / PER_PANEL) * step + (size_t)((v) % PER_PANEL) * VL * es)
 
 /* The tile; type, panels and cols are constants wherever it is inlined. */
 SIMD_INLINE void tile(enum a_type type, int panels, int cols, const struct sotto_i_gemm_tile * t) {
@@ -39,13 +46,20 @@ SIMD_INLINE void tile(enum a_type type, int panels, int cols, const struct sotto
         }
     }
     for (int64_t l = 0; l < t->k; l++, a += PANEL * es, b += t->ldb) {
-        V av[MAX_ACC];
-        UNROLL for (int v = 0; v < n_vec; v++) {
-            av[v] = load_a(type, a + (size_t)(v / PER_PANEL) * step + (size_t)(v % PER_PANEL) * VL * es);
-        }
-        UNROLL for (int j = 0; j < cols; j++) {
-            const V bj = v_set1(b[j]);
-            UNROLL for (int v = 0; v < n_vec; v++) { acc[j * n_vec + v] = v_fma(av[v], bj, acc[j * n_vec + v]); }
+        /* keep the shorter side in registers, and walk along the other */
+        V kept[MAX_ACC];
+        if (n_vec <= cols) {
+            UNROLL for (int v = 0; v < n_vec; v++) { kept[v] = load_a(type, VECTOR_OF(a, v)); }
+            UNROLL for (int j = 0; j < cols; j++) {
+                const V bj = v_set1(b[j]);
+                UNROLL for (int v = 0; v < n_vec; v++) { acc[j * n_vec + v] = v_fma(kept[v], bj, acc[j * n_vec + v]); }
+            }
+        } else {
+            UNROLL for (int j = 0; j < cols; j++) { kept[j] = v_set1(b[j]); }
+            UNROLL for (int v = 0; v < n_vec; v++) {
+                const V av = load_a(type, VECTOR_OF(a, v));
+                UNROLL for (int j = 0; j < cols; j++) { acc[j * n_vec + v] = v_fma(av, kept[j], acc[j * n_vec + v]); }
+            }
         }
     }
     UNROLL for (int j = 0; j < cols; j++) {
