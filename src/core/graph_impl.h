@@ -30,6 +30,9 @@ struct sotto_cgraph {
 size_t sotto_i_hash_find(const struct sotto_i_hash_set * set, const struct sotto_tensor * tensor);
 /* Insert; slot, with *found set; SIZE_MAX if the set is full. */
 size_t sotto_i_hash_insert(struct sotto_i_hash_set * set, struct sotto_tensor * tensor, bool * found);
-size_t sotto_i_hash_size(size_t min_size); /* number of slots for a capacity */
+size_t sotto_i_hash_size(size_t capacity); /* number of slots for so many tensors: a prime, at least twice as large */
+
+/* Give the graph a new generation: it was changed. */
+void sotto_i_graph_touch(struct sotto_cgraph * graph);
 
 #endif
