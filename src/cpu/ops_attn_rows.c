@@ -98,7 +98,7 @@ static struct sotto_i_attn_pool pool(const struct sotto_tensor * t, int64_t head
 static enum sotto_status run_block(const struct sotto_i_cpu_task * task, const struct sotto_tensor * node, int64_t h,
                                    int64_t first, int64_t last) {
     OP_PARAMS(attn_rows, node, params);
-    const struct sotto_tensor *q = node->src[Q], *table = node->src[TABLE];
+    const struct sotto_tensor *k = node->src[K], *v = node->src[V], *table = node->src[TABLE];
     bool done[SOTTO_I_ATTN_MAX_BLOCK] = { false };
     struct sotto_i_attn_walk walk = {
         .dk = k->ne[0],
