@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What a driver fills in: structs of functions for a buffer type, a buffer and a backend. Functions marked "may be
- * NULL" have a default in core/backend.c. */
+ * NULL" have a default in core/backend_*.c. */
 #ifndef SOTTO_CORE_BACKEND_IMPL_H
 #define SOTTO_CORE_BACKEND_IMPL_H
 

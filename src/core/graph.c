@@ -242,6 +242,8 @@ static void mark_needed(struct sotto_cgraph * graph, struct sotto_tensor * t, in
 
 /* ---- public ---- */
 
+enum sotto_status sotto_i_graph_status(const struct sotto_cgraph * graph) { return sotto_context_status(graph->ctx); }
+
 /* OK to change the graph: NULLARG, or its context's error. */
 static enum sotto_status ready(const struct sotto_cgraph * graph, const char * function) {
     if (!graph) {

@@ -32,6 +32,8 @@ size_t sotto_i_hash_find(const struct sotto_i_hash_set * set, const struct sotto
 size_t sotto_i_hash_insert(struct sotto_i_hash_set * set, struct sotto_tensor * tensor, bool * found);
 size_t sotto_i_hash_size(size_t capacity); /* number of slots for so many tensors: a prime, at least twice as large */
 
+/* The error of the graph's context, SOTTO_OK if there is none. */
+enum sotto_status sotto_i_graph_status(const struct sotto_cgraph * graph);
 /* Give the graph a new generation: it was changed. */
 void sotto_i_graph_touch(struct sotto_cgraph * graph);
 
