@@ -82,7 +82,8 @@ def elementwise():
         case(f"scale/{name}", {"a": operand(x)}, prog + [["y", "scale_bias", "p", -1.5, 0.25]], shown * -1.5 + 0.25)
         mean = shown.mean(-1, keepdims=True)
         var = ((shown - mean) ** 2).mean(-1, keepdims=True)
-        case(f"norm/{name}", {"a": operand(x)}, prog + [["y", "norm", "p", 1e-5]], (shown - mean) / np.sqrt(var + 1e-5))
+        case(f"norm/{name}", {"a": operand(x)}, prog + [["y", "norm", "p", 1e-5]], (shown - mean) / np.sqrt(var + 1e-5),
+             2e-5)
         case(f"sum_rows/{name}", {"a": operand(x)}, prog + [["y", "sum_rows", "p"]], shown.sum(-1, keepdims=True))
         for op in ("add", "mul"):
             for factor in [(1, 1, 1, 1), (1, 2, 1, 1), (2, 1, 3, 1), (1, 1, 1, 2)]:
