@@ -5,7 +5,8 @@
 #include <math.h>
 
 #define PI       3.14159265358979323846
-#define LOG_STEP 27.0 /* mels for each factor of 6.4 above 1000 Hz */
+#define TOP      8000.0 /* hertz */
+#define LOG_STEP 27.0   /* mels for each factor of 6.4 above 1000 Hz */
 
 void sotto_i_mel_basis(float * cosines, float * sines) {
     for (int k = 0; k < SOTTO_I_BINS; k++) {
@@ -27,12 +28,14 @@ static double hertz_of(double mel) {
     return mel < 15.0 ? 200.0 * mel / 3.0 : 1000.0 * exp((mel - 15.0) * log(6.4) / LOG_STEP);
 }
 
+/* Corner i of n_bands filters, 0 .. n_bands + 1, in hertz; the last one exactly, so that bin 200 lies in no filter. */
+static double corner(int i, int n_bands) { return i > n_bands ? TOP : hertz_of(mel_of(TOP) * i / (n_bands + 1)); }
+
 void sotto_i_mel_filters(int n_bands, float * filters) {
-    double step = mel_of(8000.0) / (n_bands + 1);
     for (int b = 0; b < n_bands; b++) {
-        double low = hertz_of(b * step);
-        double middle = hertz_of((b + 1) * step);
-        double high = hertz_of((b + 2) * step);
+        double low = corner(b, n_bands);
+        double middle = corner(b + 1, n_bands);
+        double high = corner(b + 2, n_bands);
         for (int k = 0; k < SOTTO_I_BINS; k++) {
             double rising = (40.0 * k - low) / (middle - low);
             double falling = (high - 40.0 * k) / (high - middle);

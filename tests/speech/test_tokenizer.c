@@ -13,6 +13,7 @@
 #include "speech/split.h"
 #include "speech/tokenizer.h"
 #include "speech/unicode.h"
+#include "counting_allocator.h"
 
 #define N_VOCAB  51865
 #define N_JOINED 700
@@ -445,6 +446,34 @@ static void non_speech_symbols_are_found(void ** state) {
     assert_int_equal(sotto_i_tokenizer_blank(*state), 220);
 }
 
+static enum sotto_status make_and_use(const struct sotto_allocator * allocator) {
+    struct source source = { .alphabet = SOTTO_I_ALPHABET_GPT2, .broken = -1 };
+    struct sotto_i_tokenizer * tokenizer;
+    int32_t ids[16];
+    size_t count;
+    enum sotto_status status =
+        sotto_i_tokenizer_new(N_VOCAB, SOTTO_I_ALPHABET_GPT2, spelling, &source, allocator, &tokenizer);
+    if (status == SOTTO_OK)
+        status = sotto_i_tokenizer_encode(tokenizer, "abc", 3, ids, 16, &count);
+    sotto_i_tokenizer_free(tokenizer);
+    return status;
+}
+
+static void every_allocation_may_fail(void ** state) {
+    (void)state;
+    struct counting_allocator allocator;
+    enum sotto_status status = SOTTO_E_MEMORY;
+    long n = 0;
+    while (status != SOTTO_OK) {
+        counting_allocator_init(&allocator);
+        atomic_store(&allocator.refuse, n = n < 20 ? n + 1 : n + n / 3);
+        status = make_and_use(&allocator.base);
+        assert_true(atomic_load(&allocator.held) == 0);
+        assert_int_equal(status, atomic_load(&allocator.refused) ? SOTTO_E_MEMORY : SOTTO_OK);
+    }
+    assert_true(n > 5);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(specials_follow_from_the_size), cmocka_unit_test(impossible_sizes_are_refused),
@@ -453,7 +482,7 @@ int main(void) {
         cmocka_unit_test(classes_of_characters),         cmocka_unit_test(ill_formed_utf8_counts_byte_by_byte),
         cmocka_unit_test(merging_follows_the_rule),      cmocka_unit_test(long_text_is_encoded_and_decoded),
         cmocka_unit_test(specials_in_text_are_ordinary), cmocka_unit_test(a_short_array_gets_the_first_ids),
-        cmocka_unit_test(non_speech_symbols_are_found),
+        cmocka_unit_test(non_speech_symbols_are_found),  cmocka_unit_test(every_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, make, drop);
 }
