@@ -6,7 +6,6 @@
  * Operands end at a page that cannot be read, outputs are surrounded by canaries, pointers are aligned to no more
  * than the contract asks. Values: random ones, zeros, denormals, the largest, infinities and NaN. --bench times each
  * slot instead and prints its ratio to the scalar twin. */
-#define _DEFAULT_SOURCE /* MAP_ANONYMOUS */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,22 +14,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <time.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "cpu/gemm.h"
+#include "guarded.h"
 
 enum { PANEL = SOTTO_CPU_PANEL, BLOCK = SOTTO_I_K_BLOCK };
 
-static uint64_t seed = 1, state;
+static uint64_t seed = 1;
+static struct dice dice;
 
-static uint32_t next(void) {
-    state = state * 6364136223846793005u + 1442695040888963407u;
-    return (uint32_t)(state >> 32);
-}
+static uint32_t next(void) { return dice_next(&dice); }
 
 static float from_bits(uint32_t bits) {
     float x;
@@ -55,7 +51,7 @@ static float value(enum kind kind) {
     case LARGEST: return from_bits(sign | 0x7f7fffffu);
     case SPECIAL:
         return next() % 16 ? from_bits(sign | 0x3f800000u) : next() % 2 ? (float)NAN : from_bits(sign | 0x7f800000u);
-    default: return (float)((int32_t)next() * 0x1p-31);
+    default: return dice_float(&dice);
     }
 }
 
@@ -84,27 +80,6 @@ static float take(enum sotto_type type, const void * p) {
     default: return memcpy(&x, p, sizeof(x)), x;
     }
 }
-
-/* ---- guarded memory: the last byte is the last of a page, and the next page cannot be touched ---- */
-
-struct guarded {
-    char * map;
-    size_t size;
-    void * data;
-};
-
-static struct guarded guarded_new(size_t bytes) {
-    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    struct guarded g;
-    g.size = (bytes + page - 1) / page * page + page;
-    g.map = mmap(NULL, g.size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    assert_true(g.map != MAP_FAILED);
-    assert_int_equal(mprotect(g.map + g.size - page, page, PROT_NONE), 0);
-    g.data = g.map + g.size - page - bytes;
-    return g;
-}
-
-static void guarded_free(struct guarded * g) { munmap(g->map, g->size); }
 
 static struct guarded guarded_values(enum sotto_type type, size_t n, enum kind kind) {
     struct guarded g = guarded_new(n * element_size(type));
@@ -464,7 +439,7 @@ static int run_level(struct level * l) {
         snprintf(names[i], sizeof(names[i]), "%s %s", tests[i].name, l->name);
         tests[i].name = names[i];
     }
-    state = seed;
+    dice.state = seed;
     return _cmocka_run_group_tests(l->name, tests, sizeof(tests) / sizeof(*tests), NULL, NULL);
 }
 
