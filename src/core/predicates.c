@@ -256,7 +256,7 @@ bool sotto_i_repeats_itself(const struct sotto_tensor * a) {
     for (int d = 0; d < SOTTO_MAX_DIMS; d++) {
         int64_t extent = d == 0 ? a->ne[0] - sotto_get_type_traits(a->type)->blck_size + 1 : a->ne[d];
         if (extent > 1 && a->nb[d] == 0) {
-            return true;
+            return !sotto_is_empty(a);
         }
     }
     return false;
