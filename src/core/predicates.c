@@ -241,8 +241,10 @@ bool sotto_is_contiguously_allocated(const struct sotto_tensor * tensor) {
     if (!given(tensor, "sotto_is_contiguously_allocated") || sotto_i_type_status(tensor->type) != SOTTO_OK) {
         return false;
     }
-    if (product(tensor, 0) == 0) {
-        return sotto_nbytes(tensor) == 0;
+    for (int d = 0; d < SOTTO_MAX_DIMS; d++) {
+        if (tensor->ne[d] <= 0) {
+            return true; /* no bytes, no elements */
+        }
     }
     return sotto_i_dense(tensor->type, tensor->ne, nb, &dense) && sotto_nbytes(tensor) == dense;
 }
