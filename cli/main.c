@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+/* sotto: the command line. Finds the command, takes the options apart, runs it. */
+#include <string.h>
+
+#include "sotto/log.h"
+
+#include "cli/cli.h"
+
+static void print_warning(enum sotto_log_level level, const char * text, void * user_data) {
+    (void)user_data;
+    if (level == SOTTO_LOG_WARN)
+        fprintf(stderr, "sotto: warning: %s", text);
+}
+
+void print_last_error(void) { fprintf(stderr, "sotto: %s\n", sotto_last_error_text()); }
+
+enum exit_code exit_code_of(enum sotto_status status, enum exit_code other) {
+    return status == SOTTO_E_MEMORY || status == SOTTO_E_LIMIT ? EXIT_MEMORY : other;
+}
+
+/* What was printed has to have arrived. */
+static enum exit_code flushed(enum exit_code code) {
+    if (fflush(stdout) == 0 && ferror(stdout) == 0)
+        return code;
+    fprintf(stderr, "sotto: standard output could not be written\n");
+    return EXIT_OUTPUT;
+}
+
+static enum exit_code help(const struct options * options) {
+    if (options->n_args == 0) {
+        options_overview(stdout);
+        return flushed(EXIT_DONE);
+    }
+    enum command command = options_command(options->args[0]);
+    if (command == COMMAND_COUNT) {
+        fprintf(stderr, "sotto: %s: no such command\n", options->args[0]);
+        return EXIT_USAGE;
+    }
+    options_help(command, stdout);
+    return flushed(EXIT_DONE);
+}
+
+static enum exit_code run(enum command command, const struct options * options) {
+    if (options->help) {
+        options_help(command, stdout);
+        return flushed(EXIT_DONE);
+    }
+    switch (command) {
+    case COMMAND_TRANSCRIBE: return command_transcribe(options);
+    case COMMAND_CONVERT: return command_convert(options);
+    case COMMAND_MODELS: return flushed(command_models(options));
+    case COMMAND_HELP:
+    case COMMAND_COUNT: break;
+    }
+    return help(options);
+}
+
+int main(int argc, char ** argv) {
+    sotto_log_set(print_warning, NULL);
+    const char * name = argc > 1 ? argv[1] : "";
+    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)
+        name = "help";
+    enum command command = options_command(name);
+    if (command == COMMAND_COUNT) {
+        if (argc > 1)
+            fprintf(stderr, "sotto: %s: no such command\n\n", argv[1]);
+        options_overview(stderr);
+        return EXIT_USAGE;
+    }
+    struct options options;
+    if (!options_parse(command, argc - 2, argv + 2, &options))
+        return EXIT_USAGE;
+    return (int)run(command, &options);
+}
