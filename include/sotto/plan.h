@@ -16,6 +16,8 @@
  *     for each token:  set inputs;  sotto_backend_graph_plan_compute(cpu, plan);  read outputs
  *     sotto_backend_graph_plan_free(cpu, plan);
  *
+ * Free a plan before its graph's context: tensors that it placed are then without data again.
+ *
  * One thread at a time per plan and per allocator. */
 #ifndef SOTTO_PLAN_H
 #define SOTTO_PLAN_H

@@ -7,8 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* On: chunks of a node come in an order that follows from `seed`, the computing thread leaves the first chunk of each
- * node to a worker, and chunks are counted (from zero). */
+/* On: chunks of a node come in an order that follows from `seed`, of each node the computing thread runs
+ * at least one and some worker at least one, and chunks are counted (from zero). */
 void sotto_i_test_hooks(bool on, uint64_t seed);
 
 /* Chunks that ran on thread `thread` of a graph since the hooks were turned on; those of nodes with one chunk are not

@@ -257,12 +257,19 @@ static void wait_done(struct sotto_threadpool * pool) {
     pthread_mutex_unlock(&pool->lock);
 }
 
-/* With the test hooks on: let a worker draw first. */
-static void leave_first_chunk(struct sotto_threadpool * pool, uint32_t n) {
+/* With the test hooks on: wait until a worker has drawn one of n open chunks. */
+static void let_worker_draw(struct sotto_threadpool * pool, uint32_t n) {
     while ((uint32_t)atomic_load(&pool->ticket) == n) {
         const struct timespec moment = { .tv_nsec = 1000 };
         nanosleep(&moment, NULL);
     }
+}
+
+/* The caller's own chunk, the first in the order, was never open; some worker runs one of the others. */
+static void run_own_chunk(struct sotto_threadpool * pool) {
+    let_worker_draw(pool, (uint32_t)pool->job.n_chunks - 1);
+    run_chunk(&pool->job, 0, 0);
+    finish_chunk(pool);
 }
 
 bool sotto_i_pool_enter(struct sotto_threadpool * pool) { return !atomic_exchange(&pool->busy, true); }
@@ -276,15 +283,16 @@ void sotto_i_pool_run(struct sotto_threadpool * pool, int n_threads, sotto_i_chu
         return;
     }
     start_job(&pool->job, function, user_data, n_chunks, ++pool->epoch);
+    const bool hooked = pool->job.stride != 0;
     atomic_store_explicit(&pool->outstanding, n_chunks, memory_order_relaxed);
-    atomic_store(&pool->ticket, make_ticket(pool->epoch, n_threads, (uint32_t)n_chunks));
+    atomic_store(&pool->ticket, make_ticket(pool->epoch, n_threads, (uint32_t)n_chunks - (hooked ? 1 : 0)));
     if (atomic_load(&pool->sleepers) > 0) {
         pthread_mutex_lock(&pool->lock);
         wake_workers(pool, n_threads, n_chunks - 1);
         pthread_mutex_unlock(&pool->lock);
     }
-    if (pool->job.stride != 0)
-        leave_first_chunk(pool, (uint32_t)n_chunks);
+    if (hooked)
+        run_own_chunk(pool);
     draw_all(pool, 0);
     wait_done(pool);
 }

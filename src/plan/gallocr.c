@@ -14,6 +14,7 @@
 #include "core/backend_impl.h"
 #include "plan/freelist.h"
 #include "plan/lifetime.h"
+#include "plan/plan_impl.h"
 
 struct own_buffer {
     sotto_backend_buffer_type_t buft;
@@ -364,6 +365,25 @@ static enum sotto_status assign(const struct layout * layout) {
             return s;
     }
     return SOTTO_OK;
+}
+
+static void withdraw(const struct sotto_gallocr * galloc, struct sotto_tensor * tensor) {
+    if (tensor == NULL || tensor->buffer == NULL || !is_own(galloc, tensor->buffer))
+        return;
+    tensor->buffer = NULL;
+    tensor->data = NULL;
+}
+
+void sotto_i_gallocr_withdraw(sotto_gallocr_t galloc, struct sotto_cgraph * graph) {
+    for (int i = 0; i < graph->n_nodes + graph->n_leafs; i++) {
+        struct sotto_tensor * tensor = i < graph->n_nodes ? graph->nodes[i] : graph->leafs[i - graph->n_nodes];
+        withdraw(galloc, tensor);
+        withdraw(galloc, tensor->view_src);
+        for (int s = 0; s < SOTTO_MAX_SRC; s++) {
+            withdraw(galloc, tensor->src[s]);
+            withdraw(galloc, tensor->src[s] != NULL ? tensor->src[s]->view_src : NULL);
+        }
+    }
 }
 
 /* ---- with several buffers ---- */

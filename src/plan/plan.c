@@ -116,6 +116,8 @@ enum sotto_status sotto_i_plan_init(struct sotto_graph_plan * plan, struct sotto
 }
 
 void sotto_i_plan_clear(struct sotto_graph_plan * plan) {
+    if (plan->galloc != NULL)
+        sotto_i_gallocr_withdraw(plan->galloc, plan->graph);
     sotto_gallocr_free(plan->galloc);
     sotto_mfree(plan->allocator, plan->steps, plan->capacity, sizeof(*plan->steps));
     *plan = (struct sotto_graph_plan){ .allocator = plan->allocator };

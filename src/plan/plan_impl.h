@@ -15,7 +15,7 @@ struct sotto_i_step {
 
 struct sotto_graph_plan {
     const struct sotto_allocator * allocator;
-    struct sotto_cgraph * graph; /* not touched by sotto_i_plan_clear: it may be gone by then */
+    struct sotto_cgraph * graph;
     uint64_t generation, hash;
     struct sotto_i_step * steps;
     int n_steps;
@@ -25,7 +25,8 @@ struct sotto_graph_plan {
 };
 
 /* Plan a graph: the context's error, MEMORY. Tensors without data are placed in buffers of type `buft`; with buft NULL
- * they are left alone. The plan is zeroed first; clear it in either case. */
+ * they are left alone. The plan is zeroed first; clear it in either case.
+ * Clearing takes back what was placed; a plan that placed nothing does not look at its graph then. */
 enum sotto_status sotto_i_plan_init(struct sotto_graph_plan * plan, struct sotto_cgraph * graph,
                                     sotto_backend_buffer_type_t buft, const struct sotto_allocator * allocator);
 void sotto_i_plan_clear(struct sotto_graph_plan * plan);
@@ -35,5 +36,8 @@ bool sotto_i_plan_fits(const struct sotto_graph_plan * plan, const struct sotto_
 
 /* Before each run: views follow their owners' data; STATE if the graph was changed or a tensor has no data. */
 enum sotto_status sotto_i_plan_check(const struct sotto_graph_plan * plan, const char * function);
+
+/* Take the data from all tensors of a graph that lie in the allocator's buffers, before those are freed. */
+void sotto_i_gallocr_withdraw(sotto_gallocr_t galloc, struct sotto_cgraph * graph);
 
 #endif
