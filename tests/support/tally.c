@@ -55,9 +55,9 @@ bool tally_near(struct tally * tally, const char * kind, double got, double expe
     double deviation = fabs(got - expected);
     bool holds = deviation <= limit;
     struct tally_kind * k = find_kind(tally, kind);
-    k->limit = limit;
     if (!(deviation <= k->largest)) {
         k->largest = isnan(deviation) ? INFINITY : deviation;
+        k->limit = limit;
         snprintf(k->where, sizeof(k->where), "%s %s", tally->check, text);
     }
     if (count(tally, holds))

@@ -15,7 +15,7 @@ enum { TALLY_KINDS = 32, TALLY_SKIPS = 32, TALLY_NAME = 96 };
 struct tally_kind {
     const char * name;
     double largest;
-    double limit;
+    double limit; /* of the comparison that deviated most */
     char where[2 * TALLY_NAME];
 };
 
