@@ -85,7 +85,7 @@ static bool is_alignment(const char * key) { return strcmp(key, SOTTO_GGUF_KEY_G
 static enum sotto_status begin(const struct sotto_gguf_context * ctx, const char * key, const char * function,
                                enum sotto_gguf_type type, bool is_array, size_t n, struct gguf_kv * kv) {
     memset(kv, 0, sizeof(*kv));
-    size_t len;
+    size_t len = 0;
     enum sotto_status status = check_key(ctx, key, function, &len);
     if (status != SOTTO_OK)
         return status;
@@ -227,7 +227,7 @@ enum sotto_status sotto_gguf_set_arr_str(struct sotto_gguf_context * ctx, const 
 }
 
 int64_t sotto_gguf_remove_key(struct sotto_gguf_context * ctx, const char * key) {
-    size_t len;
+    size_t len = 0;
     if (check_key(ctx, key, "sotto_gguf_remove_key", &len) != SOTTO_OK)
         return -1;
     int64_t id = sotto_i_gguf_kv_find(ctx, key, len);
