@@ -183,6 +183,17 @@ static void broadcast_operand_is_not_taken_over(void ** state) {
     sotto_free(ctx);
 }
 
+static void other_strides_are_not_taken_over(void ** state) {
+    (void)state;
+    struct sotto_context * ctx = new_context(true);
+    struct sotto_tensor * a = sotto_new_tensor_2d(ctx, SOTTO_TYPE_F32, N0, N0);
+    struct sotto_tensor * x = sotto_norm(ctx, a, 1e-5f);
+    struct sotto_tensor * y = sotto_add(ctx, a, sotto_transpose(ctx, x));
+    audited_bytes(graph_of(ctx, y));
+    assert_ptr_not_equal(x->data, y->data);
+    sotto_free(ctx);
+}
+
 static void output_is_kept(void ** state) {
     (void)state;
     for (int through_view = 0; through_view < 2; through_view++) {
@@ -592,6 +603,7 @@ int main(void) {
         cmocka_unit_test(same_operand_twice_is_not_taken_over),
         cmocka_unit_test(second_operand_is_taken_over),
         cmocka_unit_test(broadcast_operand_is_not_taken_over),
+        cmocka_unit_test(other_strides_are_not_taken_over),
         cmocka_unit_test(output_is_kept),
         cmocka_unit_test(input_is_kept),
         cmocka_unit_test(unread_results_are_kept),
