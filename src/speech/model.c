@@ -204,6 +204,10 @@ static enum sotto_status model_status(enum sotto_status status) {
     case SOTTO_E_GGUF_VERSION_NEW:
     case SOTTO_E_GGUF_ENDIAN: return SOTTO_E_MODEL_VERSION;
     case SOTTO_E_GGUF_TRUNCATED:
+    case SOTTO_E_GGUF_COUNT_TENSORS: /* more than what is left of the file can hold: most often a broken-off download */
+    case SOTTO_E_GGUF_COUNT_KV:
+    case SOTTO_E_GGUF_STRING_LENGTH:
+    case SOTTO_E_GGUF_ARRAY_LENGTH:
     case SOTTO_E_GGUF_DATA_START:
     case SOTTO_E_GGUF_DATA_EXTENT: return SOTTO_E_MODEL_TRUNCATED;
     case SOTTO_E_GGUF_TENSOR_TYPE:
