@@ -129,7 +129,7 @@ static void weigh_one(const struct sotto_i_attn_weigh * t, int i) {
         x[j] = (t->open[i] >> j & 1) != 0 ? score(t, i, j) : -INFINITY;
     }
     const float before = t->max[i], max = highest(x, t->open[i], before);
-    if (max == -INFINITY) {
+    if (t->open[i] == 0 || max == -INFINITY) {
         t->open[i] = 0;
         t->factor[i] = 1.0f;
         return;

@@ -33,7 +33,7 @@ struct sotto_i_attn_weigh {
     int n;                         /* queries, 1 .. 12 */
     int n_keys;                    /* positions of the chunk, 1 .. 64 */
     float scale, softcap;          /* x = scale * x, or with softcap: softcap * tanh((scale / softcap) * x) */
-    float * x;                     /* [n][64]: products in, weights out; entries that are not open become +0 */
+    float * x;                     /* [n][64]: products in, weights out, +0 where not open; void if `open` is emptied */
     const uint16_t * const * mask; /* NULL, or per query n_keys values of f16 (not read beyond) */
     const float * slope;           /* per query, used with a mask */
     float *max, *sum;              /* per query, running */
