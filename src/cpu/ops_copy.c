@@ -2,9 +2,9 @@
 /* DUP, CPY, CONT, REPEAT: elements in logical order (dimension 0 fastest), converted where types differ. A quantised
  * tensor is copied block by block.
  *
- * Three ways: source and destination of one shape are walked in pieces of rows (rows.h); a source that is dense along
- * dimension 1 instead of 0 goes in square tiles, which keeps both sides in the cache; different shapes, and packed
- * sources, are walked by runs that end where a row of either side ends. */
+ * Three ways: source and destination of one shape are walked in pieces of rows (rows.h); where one of them is dense
+ * along dimension 1 instead of 0, the copy goes in square tiles, which keeps both sides in the cache; different shapes,
+ * and packed sources, are walked by runs that end where a row of either side ends. */
 #include <string.h>
 
 #include "cpu/packed.h"
@@ -52,32 +52,34 @@ static void copy_same_shape(const struct sotto_i_vec_kernels * k, struct sotto_i
 
 enum { TILE = 16 };
 
+/* Dense along dimension 1 and not along 0. */
+static bool is_turned(const struct sotto_i_operand * op) { return op->nb[0] != op->size && op->nb[1] == op->size; }
+
 static bool is_transposed(const struct sotto_i_walk * w) {
-    const struct sotto_i_operand *to = &w->op[0], *from = &w->op[1];
-    return from->type == to->type && to->nb[0] == to->size && from->nb[0] != from->size && from->nb[1] == from->size &&
-           w->ne[0] >= TILE && w->ne[1] >= TILE;
+    return is_turned(&w->op[0]) != is_turned(&w->op[1]) && w->ne[0] >= TILE && w->ne[1] >= TILE;
 }
 
-/* Rows [at[1], at[1] + rows) of a plane, all of dimension 0, tile by tile. */
-static void copy_band(const struct sotto_i_walk * w, int64_t i1, int64_t i2, int64_t i3, int64_t rows) {
+/* Rows [i1, i1 + rows) of a plane, all of dimension 0, tile by tile. */
+static void copy_band(const struct sotto_i_vec_kernels * k, const struct sotto_i_walk * w, int64_t i1, int64_t i2,
+                      int64_t i3, int64_t rows) {
     const struct sotto_i_operand *to = &w->op[0], *from = &w->op[1];
     const char * source = sotto_i_operand_row(from, i1, i2, i3);
     char * target = sotto_i_operand_row(to, i1, i2, i3);
     for (int64_t i = 0; i < w->ne[0]; i += TILE) {
         const int64_t n = w->ne[0] - i < TILE ? w->ne[0] - i : TILE;
         for (int64_t j = 0; j < rows; j++)
-            sotto_i_copy_strided(source + (size_t)i * from->nb[0] + (size_t)j * from->nb[1], from->nb[0],
-                                 target + (size_t)i * to->nb[0] + (size_t)j * to->nb[1], to->nb[0], to->size, n);
+            copy_run(k, from, source + (size_t)j * from->nb[1], i, to, target + (size_t)j * to->nb[1], i, n);
     }
 }
 
-static void copy_transposed(const struct sotto_i_walk * w, int64_t chunk, int64_t n_chunks) {
+static void copy_transposed(const struct sotto_i_vec_kernels * k, const struct sotto_i_walk * w, int64_t chunk,
+                            int64_t n_chunks) {
     const int64_t bands = (w->ne[1] + TILE - 1) / TILE;
     int64_t unit, last;
     sotto_i_chunk_range(bands * w->ne[2] * w->ne[3], chunk, n_chunks, &unit, &last);
     for (; unit < last; unit++) {
         const int64_t i1 = unit % bands * TILE, i2 = unit / bands % w->ne[2], i3 = unit / bands / w->ne[2];
-        copy_band(w, i1, i2, i3, w->ne[1] - i1 < TILE ? w->ne[1] - i1 : TILE);
+        copy_band(k, w, i1, i2, i3, w->ne[1] - i1 < TILE ? w->ne[1] - i1 : TILE);
     }
 }
 
@@ -160,7 +162,7 @@ static enum sotto_status run(const struct sotto_i_cpu_task * task, struct sotto_
     struct sotto_i_walk w;
     sotto_i_walk_init(&w, node, a, NULL);
     if (is_transposed(&w))
-        copy_transposed(&w, chunk, n_chunks);
+        copy_transposed(k, &w, chunk, n_chunks);
     else
         copy_same_shape(k, &w, chunk, n_chunks);
     return SOTTO_OK;

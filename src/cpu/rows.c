@@ -61,7 +61,9 @@ static const float * load_run(const struct sotto_i_vec_kernels * k, const struct
     const bool dense = op->nb[0] == op->size || n == 1;
     if (dense && op->type == SOTTO_TYPE_F32)
         return (const float *)p;
-    if (dense && op->type == SOTTO_TYPE_F16)
+    if (op->type == SOTTO_TYPE_F32)
+        sotto_i_copy_strided(p, op->nb[0], (char *)buffer, sizeof(float), sizeof(float), n);
+    else if (dense && op->type == SOTTO_TYPE_F16)
         k->f16_to_f32((const uint16_t *)p, buffer, n);
     else if (dense && op->type == SOTTO_TYPE_BF16)
         k->bf16_to_f32((const uint16_t *)p, buffer, n);

@@ -159,7 +159,7 @@ static void rounding_and_saturation(void ** state) {
     op_case_check(&c, sotto_cast(c.ctx, a, SOTTO_TYPE_BF16), same_place, a, 0.0);
     op_case_check(&c, sotto_cast(c.ctx, a, SOTTO_TYPE_I32), same_place, a, 0.0);
     struct sotto_tensor * y = sotto_cast(c.ctx, a, SOTTO_TYPE_I32);
-    assert_int_equal(op_compute(&c, y, 1), SOTTO_OK);
+    assert_int_equal(op_compute(y, 1), SOTTO_OK);
     const int32_t * v = y->data;
     assert_int_equal(v[2], INT32_MIN);
     assert_int_equal(v[3], INT32_MAX);
@@ -167,7 +167,7 @@ static void rounding_and_saturation(void ** state) {
     assert_int_equal(v[8], 2);
     assert_int_equal(v[9], -2);
     struct sotto_tensor * f16 = sotto_cast(c.ctx, a, SOTTO_TYPE_F16);
-    assert_int_equal(op_compute(&c, f16, 1), SOTTO_OK);
+    assert_int_equal(op_compute(f16, 1), SOTTO_OK);
     const uint16_t * h = f16->data;
     assert_int_equal(h[0], 0x7BFF);
     assert_int_equal(h[1], 0x7C00);
@@ -185,7 +185,7 @@ static void bits_stay(void ** state) {
     for (int i = 0; i < 21; i++)
         ((uint16_t *)a->data)[i] = (uint16_t)(0x7C01 + i);
     struct sotto_tensor * y = sotto_cont(c.ctx, sotto_transpose(c.ctx, a));
-    assert_int_equal(op_compute(&c, y, 1), SOTTO_OK);
+    assert_int_equal(op_compute(y, 1), SOTTO_OK);
     for (int i = 0; i < 7; i++)
         for (int j = 0; j < 3; j++)
             assert_int_equal(((const uint16_t *)y->data)[i * 3 + j], 0x7C01 + j * 7 + i);
@@ -202,7 +202,7 @@ static void blocks(void ** state) {
         ((uint8_t *)a->data)[i] = (uint8_t)(i * 31);
     struct sotto_tensor * p = sotto_permute(c.ctx, a, 0, 3, 1, 2);
     struct sotto_tensor * y = sotto_cont(c.ctx, p);
-    assert_int_equal(op_compute(&c, y, 2), SOTTO_OK);
+    assert_int_equal(op_compute(y, 2), SOTTO_OK);
     for (int64_t k = 0; k < p->ne[3]; k++)
         for (int64_t j = 0; j < p->ne[2]; j++)
             for (int64_t i = 0; i < p->ne[1]; i++)

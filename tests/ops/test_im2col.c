@@ -110,7 +110,7 @@ static void order(void ** state) {
         ((float *)image->data)[i] = (float)(i + 1);
     struct sotto_tensor * kernel = op_tensor(&c, SOTTO_TYPE_F32, OP_DENSE, 2, 2, 1, 1);
     struct sotto_tensor * y = sotto_im2col(c.ctx, kernel, image, 1, 1, 0, 0, 1, 1, true, SOTTO_TYPE_F32);
-    assert_int_equal(op_compute(&c, y, 1), SOTTO_OK);
+    assert_int_equal(op_compute(y, 1), SOTTO_OK);
     for (int r = 0; r < 4; r++)
         for (int i = 0; i < 4; i++)
             assert_true(op_get(y, i, r % 2, r / 2, 0) == want[r][i]);

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-enum { ARENA = 64 << 20, GUARD = 256, GUARD_BYTE = 0x5C };
+enum { ARENA = 16 << 20, WORK = 4 << 20, GUARD = 256, GUARD_BYTE = 0x5C };
 
 /* ---- making ---- */
 
@@ -135,11 +135,15 @@ double op_rounding(enum sotto_type type) {
 
 /* ---- computing ---- */
 
-enum sotto_status op_compute(struct op_case * c, struct sotto_tensor * y, int n_threads) {
-    struct sotto_cgraph * graph = sotto_new_graph(c->ctx);
+enum sotto_status op_compute(struct sotto_tensor * y, int n_threads) {
+    struct sotto_context * ctx = sotto_init((struct sotto_init_params){ .mem_size = WORK });
+    assert_non_null(ctx);
+    struct sotto_cgraph * graph = sotto_new_graph(ctx);
     assert_non_null(graph);
     assert_int_equal(sotto_build_forward_expand(graph, y), SOTTO_OK);
-    return sotto_graph_compute_with_ctx(c->ctx, graph, n_threads);
+    const enum sotto_status status = sotto_graph_compute_with_ctx(ctx, graph, n_threads);
+    sotto_free(ctx);
+    return status;
 }
 
 static void check_guards(const struct op_case * c) {
@@ -237,7 +241,7 @@ void op_case_check(struct op_case * c, struct sotto_tensor * y, op_truth truth, 
         for (int n_threads = 1; n_threads <= 3; n_threads += 2) {
             const char * name = sotto_cpu_level_name((enum sotto_cpu_level)level);
             assert_int_equal(sotto_cpu_set_level((enum sotto_cpu_level)level), SOTTO_OK);
-            if (op_compute(c, y, n_threads) != SOTTO_OK)
+            if (op_compute(y, n_threads) != SOTTO_OK)
                 fail_msg("%s: %s", sotto_op_desc(y), sotto_last_error_text());
             check_values(y, k.truth, bound, name, n_threads);
             check_same_bits(&k, name, n_threads);

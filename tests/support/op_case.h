@@ -55,7 +55,7 @@ typedef double (*op_truth)(const struct sotto_tensor * y, const int64_t i[4], co
 void op_case_check(struct op_case * c, struct sotto_tensor * y, op_truth truth, const void * user, double bound);
 
 /* Compute and return the status; nothing is checked. */
-enum sotto_status op_compute(struct op_case * c, struct sotto_tensor * y, int n_threads);
+enum sotto_status op_compute(struct sotto_tensor * y, int n_threads);
 
 /* Relative size of half a unit in the last place of a type. */
 double op_rounding(enum sotto_type type);
