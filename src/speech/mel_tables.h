@@ -3,7 +3,7 @@
 #ifndef SOTTO_SPEECH_MEL_TABLES_H
 #define SOTTO_SPEECH_MEL_TABLES_H
 
-#define SOTTO_I_FFT 400  /* samples a frame */
+#define SOTTO_I_FFT  400 /* samples a frame */
 #define SOTTO_I_BINS 201 /* 0 .. 8000 Hz in steps of 40 Hz */
 #define SOTTO_I_HALF 200 /* values a frame has once its symmetric halves are folded */
 
