@@ -56,7 +56,8 @@ bool sotto_i_span(enum sotto_type type, const int64_t ne[SOTTO_MAX_DIMS], const 
     }
     size_t span = row->type_size;
     for (int d = 0; d < SOTTO_MAX_DIMS; d++) {
-        uint64_t steps = (uint64_t)(d == 0 ? (ne[0] + row->blck_size - 1) / row->blck_size : ne[d]) - 1;
+        int64_t per_step = d == 0 ? row->blck_size : 1;
+        uint64_t steps = (uint64_t)((ne[d] - 1) / per_step);
         size_t reach;
         if (steps > SIZE_MAX || !sotto_i_mul((size_t)steps, nb[d], &reach) || !sotto_i_add(span, reach, &span)) {
             return false;
@@ -256,9 +257,9 @@ bool sotto_is_contiguous_channels(const struct sotto_tensor * tensor) {
 
 bool sotto_i_repeats_itself(const struct sotto_tensor * a) {
     for (int d = 0; d < SOTTO_MAX_DIMS; d++) {
-        int64_t extent = d == 0 ? a->ne[0] - sotto_get_type_traits(a->type)->blck_size + 1 : a->ne[d];
-        if (extent > 1 && a->nb[d] == 0) {
-            return !sotto_is_empty(a);
+        int64_t one = d == 0 ? sotto_get_type_traits(a->type)->blck_size : 1;
+        if (a->ne[d] > one && a->nb[d] == 0) {
+            return true;
         }
     }
     return false;
