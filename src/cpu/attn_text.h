@@ -12,12 +12,6 @@
 
 enum { KEYS = SOTTO_I_ATTN_KEYS, KEY_VECS = KEYS / VL, TILE = SOTTO_I_ATTN_TILE, K_BLOCK = 256, MASKED_F16 = 0xFC00 };
 
-#if defined(__clang__)
-#define UNROLL _Pragma("clang loop unroll(full)")
-#else
-#define UNROLL _Pragma("GCC unroll 32")
-#endif
-
 /* ---- products ---- */
 
 /* Sums of rows queries times vecs vectors of positions over k elements, stored, or added to what x holds. */

@@ -11,12 +11,6 @@ enum { PANEL = SOTTO_CPU_PANEL, PER_PANEL = PANEL / VL };
 enum a_type { A_F32, A_F16, A_BF16 };
 enum { PREFETCH = 1024 }; /* elements ahead of a stream of weights: memory's latency at full speed */
 
-#if defined(__clang__)
-#define UNROLL _Pragma("clang loop unroll(full)")
-#else
-#define UNROLL _Pragma("GCC unroll 32")
-#endif
-
 /* Vector v of the row of panels at `a`, element size by type. Constant `type`, so one load remains. */
 SIMD_INLINE V load_a(enum a_type type, const char * a) {
     if (type == A_F32) {

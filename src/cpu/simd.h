@@ -37,6 +37,16 @@ SIMD_INLINE void q_transpose(Q q[4]) { _MM_TRANSPOSE4_PS(q[0], q[1], q[2], q[3])
 /* Ask for the cache line at p, which need not be readable. */
 SIMD_INLINE void v_prefetch(const void * p) { _mm_prefetch((const char *)p, _MM_HINT_T0); }
 
+/* Before a loop of constant length whose arrays are to live in registers. Not with clang's sanitizers, whose checks of
+ * the unrolled text take it minutes to compile. */
+#if !defined(__clang__)
+#define UNROLL _Pragma("GCC unroll 32")
+#elif __has_feature(address_sanitizer) || __has_feature(undefined_behavior_sanitizer)
+#define UNROLL _Pragma("clang loop unroll(disable)")
+#else
+#define UNROLL _Pragma("clang loop unroll(full)")
+#endif
+
 #if defined(__AVX512F__)
 
 #define SIMD_LEVEL avx512
