@@ -2,8 +2,9 @@
 /* Element types: names, sizes, and conversion of scalars and rows.
  *
  * A quantised type stores rows in blocks of `blck_size` elements that take `type_size` bytes. Functions on
- * a type id accept any number: outside 0..SOTTO_TYPE_COUNT-1 they record SOTTO_E_TYPE, for a removed type
- * SOTTO_E_RETIRED, and return 0. All may be called from any thread. */
+ * a type id accept any number: outside 0..SOTTO_TYPE_COUNT-1 those that return a size record SOTTO_E_TYPE,
+ * for a removed type SOTTO_E_RETIRED, and return 0; the name and the row of the table come without an error.
+ * All may be called from any thread. */
 #ifndef SOTTO_TYPES_H
 #define SOTTO_TYPES_H
 

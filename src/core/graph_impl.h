@@ -9,8 +9,8 @@
 #include "sotto/graph.h"
 
 struct sotto_i_hash_set {
-    size_t size;                  /* slots, a prime */
-    struct sotto_tensor ** keys;  /* NULL = free */
+    size_t size;                 /* slots, a prime */
+    struct sotto_tensor ** keys; /* NULL = free */
 };
 
 struct sotto_cgraph {

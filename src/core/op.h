@@ -14,16 +14,16 @@
 
 /* What a shape function reads and writes. */
 struct op_args {
-    const char * function;               /* the builder's name, for messages */
-    enum sotto_op op;                    /* row */
+    const char * function; /* the builder's name, for messages */
+    enum sotto_op op;      /* row */
     struct sotto_tensor * src[SOTTO_MAX_SRC];
     const char * src_name[SOTTO_MAX_SRC]; /* operand names for messages, "a", "b", ... */
-    bool inplace;                        /* result is a view of src[0] */
-    bool cast;                           /* result of want_type; with CPY a fresh tensor, which is its own src[1] */
-    int64_t want_ne[SOTTO_MAX_DIMS];     /* shape asked for by the caller, where the op takes one */
-    size_t want_nb[SOTTO_MAX_DIMS];      /* strides asked for (views) */
-    size_t want_offs;                    /* byte offset asked for (views) */
-    enum sotto_type want_type;           /* result type asked for (cast, im2col) */
+    bool inplace;                         /* result is a view of src[0] */
+    bool cast;                            /* result of want_type; with CPY a fresh tensor, which is its own src[1] */
+    int64_t want_ne[SOTTO_MAX_DIMS];      /* shape asked for by the caller, where the op takes one */
+    size_t want_nb[SOTTO_MAX_DIMS];       /* strides asked for (views) */
+    size_t want_offs;                     /* byte offset asked for (views) */
+    enum sotto_type want_type;            /* result type asked for (cast, im2col) */
     union {
         int32_t words[SOTTO_MAX_OP_PARAMS / sizeof(int32_t)];
         char bytes[SOTTO_MAX_OP_PARAMS];
@@ -32,34 +32,54 @@ struct op_args {
     /* set by the shape function */
     enum sotto_type type;
     int64_t ne[SOTTO_MAX_DIMS];
-    size_t nb[SOTTO_MAX_DIMS];       /* all 0: dense; in place: src[0]'s */
-    struct sotto_tensor * view_of;   /* NULL: a fresh tensor */
-    size_t view_offs;                /* relative to view_of's data */
-    const char * name_format;        /* NULL, or a format with one %s for a name, view_of's or else src[0]'s */
+    size_t nb[SOTTO_MAX_DIMS];     /* all 0: dense; in place: src[0]'s */
+    struct sotto_tensor * view_of; /* NULL: a fresh tensor */
+    size_t view_offs;              /* relative to view_of's data */
+    const char * name_format;      /* NULL, or a format with one %s for a name, view_of's or else src[0]'s */
 };
 
 /* Parameter structs, copied into op_params as they are (sizes asserted in op.c). */
-struct params_none { char unused; };
-struct params_eps { float eps; };
-struct params_mul_mat { int32_t prec, hint; };
-struct params_scale { float scale, bias; };
-struct params_view { size_t offset; };
-struct params_permute { int32_t axis[4]; };
-struct params_soft_max { float scale, max_bias; };
-struct params_im2col { int32_t s0, s1, p0, p1, d0, d1, is_2D; };
-struct params_flash_attn_ext { float scale, max_bias, logit_softcap; int32_t prec; };
-struct params_unary { int32_t op; };
-struct params_attn_rows { float scale; };
+struct params_none {
+    char unused;
+};
+struct params_eps {
+    float eps;
+};
+struct params_mul_mat {
+    int32_t prec, hint;
+};
+struct params_scale {
+    float scale, bias;
+};
+struct params_view {
+    size_t offset;
+};
+struct params_permute {
+    int32_t axis[4];
+};
+struct params_soft_max {
+    float scale, max_bias;
+};
+struct params_im2col {
+    int32_t s0, s1, p0, p1, d0, d1, is_2D;
+};
+struct params_flash_attn_ext {
+    float scale, max_bias, logit_softcap;
+    int32_t prec;
+};
+struct params_unary {
+    int32_t op;
+};
+struct params_attn_rows {
+    float scale;
+};
 
 /* Copy a node's parameters out of op_params. */
 #define OP_PARAMS(name, tensor, variable) \
-    struct params_##name variable;         \
+    struct params_##name variable;        \
     memcpy(&variable, (tensor)->op_params, sizeof(variable))
 
-enum op_flags {
-    OP_VIEW = 1,
-    OP_INPLACE = 2
-};
+enum op_flags { OP_VIEW = 1, OP_INPLACE = 2 };
 
 struct op_row {
     int id;
@@ -86,7 +106,7 @@ enum sotto_status sotto_i_op_fail(struct sotto_context * ctx, const struct op_ar
 
 /* Shapes in messages: OP_FAIL(..., "a is " NE_FORMAT, NE_OF(a)). */
 #define NE_FORMAT "[%lld, %lld, %lld, %lld]"
-#define NE_OF(t) (long long)(t)->ne[0], (long long)(t)->ne[1], (long long)(t)->ne[2], (long long)(t)->ne[3]
+#define NE_OF(t)  (long long)(t)->ne[0], (long long)(t)->ne[1], (long long)(t)->ne[2], (long long)(t)->ne[3]
 
 /* For builders: an operand that no row sees is there; NULLARG otherwise, quietly if the context is in error. */
 bool sotto_i_operand(struct sotto_context * ctx, const char * function, const char * name,
