@@ -389,8 +389,8 @@ static enum sotto_status transcribe(struct run * r) {
     enum sotto_status status = prepare(r);
     if (status != SOTTO_OK || r->end - r->seek < MIN_FRAMES)
         return status;
-    int n_threads = r->params->n_threads > 0 ? r->params->n_threads : s->n_threads;
-    status = sotto_backend_cpu_set_n_threads(s->backend, n_threads);
+    if (r->params->n_threads > 0)
+        status = sotto_backend_cpu_set_n_threads(s->backend, r->params->n_threads);
     if (status != SOTTO_OK)
         return status;
     sotto_backend_set_abort_callback(s->backend, r->params->abort, r->params->abort_user_data);
@@ -398,6 +398,10 @@ static enum sotto_status transcribe(struct run * r) {
     if (status == SOTTO_OK)
         status = run_windows(r);
     sotto_backend_set_abort_callback(s->backend, NULL, NULL);
+    if (r->params->n_threads > 0) { /* the next call's are its own affair; the pool was that large before */
+        enum sotto_status back = sotto_backend_cpu_set_n_threads(s->backend, s->n_threads);
+        status = status == SOTTO_OK ? back : status;
+    }
     return status;
 }
 
