@@ -25,14 +25,22 @@ static enum sotto_status take_params(struct sotto_convert_params * out, const st
     return SOTTO_OK;
 }
 
+/* Does the folder hold one of two files? */
+static enum sotto_status has_either(const struct sotto_allocator * allocator, const char * in, const char * a,
+                                    const char * b, bool * has) {
+    enum sotto_status status = sotto_i_models_exists(allocator, in, a, has);
+    return status == SOTTO_OK && !*has ? sotto_i_models_exists(allocator, in, b, has) : status;
+}
+
 /* A folder is CTranslate2's if it holds model.bin, or its parts, and a vocabulary. */
 static enum sotto_status check_folder(const struct sotto_allocator * allocator, const char * in) {
-    bool weights =
-        sotto_i_models_exists(allocator, in, "model.bin") || sotto_i_models_exists(allocator, in, "model.bin.part1");
-    bool vocabulary = sotto_i_models_exists(allocator, in, "vocabulary.txt") ||
-                      sotto_i_models_exists(allocator, in, "vocabulary.json");
-    if (weights && vocabulary)
-        return SOTTO_OK;
+    bool weights = false;
+    bool vocabulary = false;
+    enum sotto_status status = has_either(allocator, in, "model.bin", "model.bin.part1", &weights);
+    if (status == SOTTO_OK)
+        status = has_either(allocator, in, "vocabulary.txt", "vocabulary.json", &vocabulary);
+    if (status != SOTTO_OK || (weights && vocabulary))
+        return status;
     return sotto_fail(SOTTO_E_MODEL_FORMAT, "sotto_convert: %s is no model folder of CTranslate2: it has no %s", in,
                       weights ? "vocabulary.txt or vocabulary.json" : "model.bin");
 }

@@ -96,13 +96,17 @@ enum sotto_status sotto_i_ct2_vocabulary(struct whisper_source * source, const c
     source->tokens = sotto_calloc(source->allocator, n, sizeof(*source->tokens));
     if (source->tokens == NULL)
         return SOTTO_E_MEMORY;
-    if (!sotto_i_models_exists(source->allocator, folder, "vocabulary.json")) {
-        enum sotto_status status =
+    bool json = false;
+    enum sotto_status status = sotto_i_models_exists(source->allocator, folder, "vocabulary.json", &json);
+    if (status != SOTTO_OK)
+        return status;
+    if (!json) {
+        status =
             sotto_i_models_read_text(source->allocator, folder, "vocabulary.txt", &source->text, &source->text_size);
         return status == SOTTO_OK ? split_lines(source, folder) : status;
     }
     json_t * root = NULL;
-    enum sotto_status status = load_json(source->allocator, folder, "vocabulary.json", SOTTO_E_MODEL_VOCAB, &root);
+    status = load_json(source->allocator, folder, "vocabulary.json", SOTTO_E_MODEL_VOCAB, &root);
     if (status == SOTTO_OK)
         status = take_strings(source, folder, root);
     json_decref(root);

@@ -87,7 +87,9 @@ enum sotto_status sotto_i_models_truncated(const struct models_stream * stream, 
                                            const char * what);
 void sotto_i_models_stream_close(struct models_stream * stream);
 
-bool sotto_i_models_exists(const struct sotto_allocator * allocator, const char * folder, const char * name);
+/* Does "<folder>/<name>" exist? MEMORY. */
+enum sotto_status sotto_i_models_exists(const struct sotto_allocator * allocator, const char * folder,
+                                        const char * name, bool * exists);
 /* A whole small file and a 0 after it; IO, LIMIT. */
 enum sotto_status sotto_i_models_read_text(const struct sotto_allocator * allocator, const char * folder,
                                            const char * name, char ** text, size_t * size);

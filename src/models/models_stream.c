@@ -144,14 +144,15 @@ void sotto_i_models_stream_close(struct models_stream * stream) {
     *stream = (struct models_stream){ .allocator = stream->allocator };
 }
 
-bool sotto_i_models_exists(const struct sotto_allocator * allocator, const char * folder, const char * name) {
+enum sotto_status sotto_i_models_exists(const struct sotto_allocator * allocator, const char * folder,
+                                        const char * name, bool * exists) {
     size_t size;
     char * path = join(allocator, folder, name, &size);
     if (path == NULL)
-        return false;
-    bool exists = access(path, F_OK) == 0;
+        return SOTTO_E_MEMORY;
+    *exists = access(path, F_OK) == 0;
     sotto_mfree(allocator, path, size, 1);
-    return exists;
+    return SOTTO_OK;
 }
 
 static enum sotto_status read_text(const struct sotto_allocator * allocator, const char * path, char ** text,
