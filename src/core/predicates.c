@@ -259,7 +259,7 @@ bool sotto_i_repeats_itself(const struct sotto_tensor * a) {
     for (int d = 0; d < SOTTO_MAX_DIMS; d++) {
         int64_t one = d == 0 ? sotto_get_type_traits(a->type)->blck_size : 1;
         if (a->ne[d] > one && a->nb[d] == 0) {
-            return true;
+            return !sotto_is_empty(a); /* dense strides of an empty tensor are 0, too */
         }
     }
     return false;
