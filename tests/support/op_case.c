@@ -10,7 +10,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-enum { ARENA = 16 << 20, WORK = 4 << 20, GUARD = 256, GUARD_BYTE = 0x5C };
+enum { ARENA = 16 << 20, WORK = 1 << 20, GUARD = 256, GUARD_BYTE = 0x5C };
 
 /* ---- making ---- */
 
