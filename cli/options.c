@@ -58,6 +58,8 @@ static bool complain(enum command command, const char * what, const char * word)
 /* Is `word` one of the words in "a|b|c"? */
 static bool is_choice(const char * words, const char * word) {
     size_t n = strlen(word);
+    if (strchr(word, '|') != NULL)
+        return false;
     for (const char * at = words; n > 0 && at != NULL; at = strchr(at, '|')) {
         at += *at == '|';
         if (strncmp(at, word, n) == 0 && (at[n] == 0 || at[n] == '|'))

@@ -1,0 +1,75 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+#
+# What the command line says to calls that make no sense, and what needs no model.
+source "$(dirname "$0")/lib.sh"
+
+code 2 "$SOTTO"
+says "sotto transcribe [options] FILE..."
+code 2 "$SOTTO" frobnicate
+says "frobnicate: no such command"
+code 0 "$SOTTO" help
+says "sotto convert" "$work/out"
+for command in transcribe convert models help; do
+    code 0 "$SOTTO" help $command
+    says "sotto $command" "$work/out"
+done
+code 0 "$SOTTO" transcribe --help
+says "--language LANG" "$work/out"
+code 0 "$SOTTO" convert -h
+says "--type f32|f16" "$work/out"
+code 2 "$SOTTO" help frobnicate
+
+code 2 "$SOTTO" transcribe
+says "arguments are missing"
+code 2 "$SOTTO" transcribe --frobnicate x.wav
+says "no such option"
+code 2 "$SOTTO" transcribe --lang en x.wav
+says "no such option"
+code 2 "$SOTTO" transcribe -x x.wav
+code 2 "$SOTTO" transcribe x.wav -m
+says "its value is missing"
+for number in 0 -1 513 two 1.5 99999999999999999999 ""; do
+    code 2 "$SOTTO" transcribe -t "$number" x.wav
+    says "--threads takes a number from 1 to 512"
+done
+for format in "" srt txt\|jsonl tx; do
+    code 2 "$SOTTO" transcribe --format="$format" x.wav
+    says "--format takes one of txt|jsonl"
+done
+code 2 "$SOTTO" transcribe -l klingon x.wav
+says "'klingon' is no language"
+code 2 "$SOTTO" transcribe --help=yes x.wav
+says "takes no value"
+
+code 3 "$SOTTO" transcribe -m /nonexistent/model.gguf x.wav
+says "/nonexistent/model.gguf"
+SOTTO_MODELS=$work code 3 "$SOTTO" transcribe x.wav
+says "$work/base.gguf"
+says "make demo"
+printf 'RIFF....WAVE' >"$work/sound.gguf"
+code 3 "$SOTTO" transcribe -m "$work/sound.gguf" x.wav
+says "sound.gguf"
+
+SOTTO_MODELS=$work code 0 "$SOTTO" models path tiny
+echo "$work/tiny.gguf" >"$work/expected"
+same "$work/out" "$work/expected"
+SOTTO_MODELS='' HOME=$work code 0 "$SOTTO" models path tiny
+echo "$work/.cache/sotto/models/tiny.gguf" >"$work/expected"
+same "$work/out" "$work/expected"
+SOTTO_MODELS='' HOME='' code 3 "$SOTTO" models path tiny
+code 2 "$SOTTO" models path ../tiny
+code 2 "$SOTTO" models where tiny
+code 2 "$SOTTO" models path
+code 2 "$SOTTO" models path a b
+
+code 2 "$SOTTO" convert in
+code 2 "$SOTTO" convert in out more
+code 2 "$SOTTO" convert in out --type q4_0
+code 3 "$SOTTO" convert /nonexistent "$work/x.gguf"
+says "SOTTO_E_IO"
+mkdir "$work/empty"
+code 3 "$SOTTO" convert "$work/empty" "$work/x.gguf"
+says "SOTTO_E_MODEL_FORMAT"
+[ ! -e "$work/x.gguf" ]
+finish
