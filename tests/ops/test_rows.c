@@ -127,18 +127,19 @@ static double slope_of(const struct soft_max * p, int64_t head) {
                             : pow(pow(2.0, -p->max_bias / 2.0 / n), 2.0 * ((double)head - n) + 1.0);
 }
 
-static double logit(const struct soft_max * p, int64_t k, const int64_t i[4]) {
+static double logit(const struct soft_max * p, double slope, int64_t k, const int64_t i[4]) {
     const double x = p->scale * op_get(p->a, k, i[1], i[2], i[3]);
     const int64_t at[4] = { k, i[1], i[2], i[3] };
-    return p->mask ? x + slope_of(p, i[2]) * op_get_tiled(p->mask, at) : x;
+    return p->mask ? x + slope * op_get_tiled(p->mask, at) : x;
 }
 
 static double soft(const struct sotto_tensor * y, const int64_t i[4], const void * user) {
     const struct soft_max * p = user;
+    const double slope = slope_of(p, i[2]);
     double m = -INFINITY, s = 0.0;
     (void)y;
     for (int64_t k = 0; k < p->a->ne[0]; k++)
-        m = fmax(m, logit(p, k, i));
+        m = fmax(m, logit(p, slope, k, i));
     if (m == -INFINITY)
         return 0.0;
     if (p->sinks) {
@@ -146,8 +147,8 @@ static double soft(const struct sotto_tensor * y, const int64_t i[4], const void
         s = exp(op_get(p->sinks, i[2], 0, 0, 0) - m);
     }
     for (int64_t k = 0; k < p->a->ne[0]; k++)
-        s += exp(logit(p, k, i) - m);
-    return exp(logit(p, i[0], i) - m) / s;
+        s += exp(logit(p, slope, k, i) - m);
+    return exp(logit(p, slope, i[0], i) - m) / s;
 }
 
 static void block(struct op_case * c, struct sotto_tensor * mask) {
@@ -186,7 +187,7 @@ static void check_soft_max(int64_t n, int64_t r, enum op_layout layout, int mask
 
 static void soft_max(void ** state) {
     (void)state;
-    static const int64_t rows[] = { 1, 15, 16, 129 };
+    static const int64_t rows[] = { 1, 15, 16, 67 };
     for (int r = 0; r < 4; r++)
         for (int layout = 0; layout < 3; layout++)
             for (int mask = 0; mask < 3; mask++)
