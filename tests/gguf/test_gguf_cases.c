@@ -459,6 +459,112 @@ static void every_word_changed(void ** state) {
     assert_true(refused > 1000);
 }
 
+/* ---- faults of other programs (cases.md F02 to F12) ---- */
+
+static void put(struct bytes * b, uint64_t x, size_t width) {
+    set_size(b, b->size + width);
+    memcpy(b->data + b->size - width, &x, width); /* the low bytes: all machines we test on are little-endian */
+}
+
+static void put_text(struct bytes * b, const char * text) {
+    put(b, strlen(text), 8);
+    for (; *text != 0; text++)
+        put(b, (uint8_t)*text, 1);
+}
+
+static struct bytes header(uint64_t n_tensors, uint64_t n_kv) {
+    struct bytes b = { NULL, 0 };
+    put(&b, 0x46554747, 4);
+    put(&b, 3, 4);
+    put(&b, n_tensors, 8);
+    put(&b, n_kv, 8);
+    return b;
+}
+
+static void put_info(struct bytes * b, const char * name, int n_dims, uint64_t ne, uint32_t type, uint64_t offset) {
+    put_text(b, name);
+    put(b, (uint64_t)n_dims, 4);
+    for (int i = 0; i < n_dims; i++)
+        put(b, ne, 8);
+    put(b, type, 4);
+    put(b, offset, 8);
+}
+
+static void opens_as(struct bytes * b, bool data, enum sotto_status status) {
+    for (int source = 0; source < N_SOURCES; source++)
+        assert_int_equal(try_open((enum source)source, b, data, 0).status, status);
+    free(b->data);
+}
+
+static void strings_and_arrays_that_cannot_be(void ** state) {
+    (void)state;
+    static const uint64_t lengths[] = { UINT64_MAX, (uint64_t)1 << 63, (uint64_t)1 << 30, 137 };
+    for (int i = 0; i < 4; i++) { /* the last runs one byte past the end */
+        struct bytes b = header(0, 1);
+        put(&b, lengths[i], 8);
+        while (b.size < 168)
+            put(&b, 'k', 1);
+        opens_as(&b, false, SOTTO_E_GGUF_STRING_LENGTH);
+    }
+    struct bytes b = header(0, 1); /* arrays 10,000 deep */
+    put_text(&b, "deep");
+    put(&b, SOTTO_GGUF_TYPE_ARRAY, 4);
+    for (int i = 0; i < 10000; i++) {
+        put(&b, SOTTO_GGUF_TYPE_ARRAY, 4);
+        put(&b, 1, 8);
+    }
+    opens_as(&b, false, SOTTO_E_GGUF_ARRAY_NESTED);
+    b = header(0, 1);
+    put_text(&b, "many");
+    put(&b, SOTTO_GGUF_TYPE_ARRAY, 4);
+    put(&b, SOTTO_GGUF_TYPE_UINT8, 4);
+    put(&b, UINT64_MAX, 8);
+    opens_as(&b, false, SOTTO_E_GGUF_ARRAY_LENGTH);
+}
+
+static void tensors_that_cannot_be(void ** state) {
+    (void)state;
+    static const struct {
+        int n_dims;
+        uint64_t ne;
+        uint32_t type;
+        enum sotto_status status;
+    } rows[] = {
+        { 5, 1, 0, SOTTO_E_GGUF_TENSOR_DIMS },
+        { 1, 4, 255, SOTTO_E_GGUF_TENSOR_TYPE },
+        { 1, 4, UINT32_MAX, SOTTO_E_GGUF_TENSOR_TYPE },
+        { 2, (uint64_t)1 << 31, SOTTO_TYPE_F32, SOTTO_E_GGUF_TENSOR_BYTES },
+        { 1, INT64_MAX - 31, SOTTO_TYPE_Q8_0, SOTTO_E_GGUF_TENSOR_BYTES },
+        { 1, 31, SOTTO_TYPE_Q8_0, SOTTO_E_GGUF_TENSOR_BLOCK },
+        { 1, 255, SOTTO_TYPE_Q6_K, SOTTO_E_GGUF_TENSOR_BLOCK },
+        { 1, 0, SOTTO_TYPE_F32, SOTTO_OK },
+        { 0, 0, SOTTO_TYPE_F32, SOTTO_OK },
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct bytes b = header(1, 0);
+        put_info(&b, "t", rows[i].n_dims, rows[i].ne, rows[i].type, 0);
+        while (b.size < 256)
+            put(&b, 0, 1);
+        opens_as(&b, true, rows[i].status);
+    }
+}
+
+/* Each tensor fits; their padded sum passes 2^64 by a little. */
+static void totals_that_wrap(void ** state) {
+    (void)state;
+    const uint64_t ne = ((uint64_t)1 << 62) - 1;
+    struct bytes b = header(5, 0);
+    for (uint64_t i = 0; i < 5; i++)
+        put_info(&b, (const char[]){ (char)('a' + i), 0 }, 1, ne, SOTTO_TYPE_I8, i << 62);
+    opens_as(&b, false, SOTTO_E_GGUF_DATA_TOTAL);
+    b = header(3, 0);
+    for (uint64_t i = 0; i < 3; i++)
+        put_info(&b, (const char[]){ (char)('a' + i), 0 }, 1, ne, SOTTO_TYPE_I8, i << 62);
+    while (b.size < 256)
+        put(&b, 0, 1);
+    opens_as(&b, true, SOTTO_E_GGUF_DATA_EXTENT);
+}
+
 static void limits_are_the_callers(void ** state) {
     (void)state;
     struct sotto_gguf_open_params params = sotto_gguf_open_params_default();
@@ -501,9 +607,15 @@ static int free_cases(void ** state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_refused_case),      cmocka_unit_test(every_accepted_case),
-        cmocka_unit_test(every_prefix_is_refused), cmocka_unit_test(tail_padding_may_be_missing),
-        cmocka_unit_test(every_byte_changed),      cmocka_unit_test(every_word_changed),
+        cmocka_unit_test(every_refused_case),
+        cmocka_unit_test(every_accepted_case),
+        cmocka_unit_test(every_prefix_is_refused),
+        cmocka_unit_test(tail_padding_may_be_missing),
+        cmocka_unit_test(every_byte_changed),
+        cmocka_unit_test(every_word_changed),
+        cmocka_unit_test(strings_and_arrays_that_cannot_be),
+        cmocka_unit_test(tensors_that_cannot_be),
+        cmocka_unit_test(totals_that_wrap),
         cmocka_unit_test(limits_are_the_callers),
     };
     return cmocka_run_group_tests(tests, load_cases, free_cases);
