@@ -5,8 +5,9 @@
  *     re = cosines * sums, im = sines * differences       [201, F]
  *     bands = filters * (re^2 + im^2)                     [M, F]
  *
- * Folding halves the work and loses nothing: 16-bit samples add exactly. The logarithm is taken on the way out. The signal
- * counts as mirrored before its start and as followed by zeros, so frames past its end are known without calculation. */
+ * Folding halves the work and loses nothing: 16-bit samples add exactly. The logarithm is taken on the way out. The
+ * signal counts as mirrored before its start and as followed by zeros, so frames past its end are known without
+ * calculation. */
 #include "mel.h"
 
 #include <float.h>
@@ -214,8 +215,8 @@ static enum sotto_status transform(struct sotto_i_mel * mel, const float * pcm, 
 
 /* ---- values ---- */
 
-/* log10 of x > 0 by frexp and the series of artanh, in f64 with plain operations, so that it has the same bits with every C
- * library: |s| <= 0.172, error below 1e-12. */
+/* log10 of x > 0 by frexp and the series of artanh, in f64 with plain operations, so that it has the same bits with
+ * every C library: |s| <= 0.172, error below 1e-12. */
 static float log10_of(float x) {
     int exponent;
     double m = frexp((double)x, &exponent);

@@ -34,8 +34,8 @@ enum sotto_status sotto_i_vocab_init(struct sotto_i_vocab * vocab, int32_t room,
                                      const struct sotto_allocator * allocator);
 
 /* Add the next string: as it is, or spelled in the alphabet of text files (a byte that prints is the character of that
- * number, the others are moved past U+0100). MODEL_VOCAB when it is longer than SOTTO_I_MAX_TOKEN, does not fit or is not in
- * the alphabet; MEMORY. */
+ * number, the others are moved past U+0100). MODEL_VOCAB when it is longer than SOTTO_I_MAX_TOKEN, does not fit or is
+ * not in the alphabet; MEMORY. */
 enum sotto_status sotto_i_vocab_add(struct sotto_i_vocab * vocab, const char * bytes, size_t size);
 enum sotto_status sotto_i_vocab_add_spelled(struct sotto_i_vocab * vocab, const char * text, size_t size);
 
