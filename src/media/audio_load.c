@@ -84,7 +84,7 @@ static enum sotto_status reserve(struct media_sink * sink, const struct media_in
 static enum sotto_status decode_frames(const struct media_input * in, const struct pcm_format * format,
                                        const uint8_t * block, size_t n, struct media_sink * sink) {
     enum sotto_status status = reserve(sink, in, n);
-    if (status != SOTTO_OK)
+    if (status != SOTTO_OK || n == 0)
         return status;
     size_t good = sotto_i_pcm_decode(format, block, sink->samples + sink->n, n);
     if (good < n)
