@@ -45,8 +45,8 @@ SOTTO_API void * sotto_calloc(const struct sotto_allocator * allocator, size_t c
 
 /* Grow or shrink `pointer` (from sotto_malloc, old_count items, may be NULL) to `count` items of `size`
  * bytes. NULL and SOTTO_E_MEMORY on failure; `pointer` then stays valid. */
-SOTTO_API void * sotto_realloc(const struct sotto_allocator * allocator, void * pointer, size_t old_count,
-                               size_t count, size_t size);
+SOTTO_API void * sotto_realloc(const struct sotto_allocator * allocator, void * pointer, size_t old_count, size_t count,
+                               size_t size);
 
 /* Free what the three above returned; NULL is allowed. `count` and `size` as at allocation. */
 SOTTO_API void sotto_mfree(const struct sotto_allocator * allocator, void * pointer, size_t count, size_t size);

@@ -41,18 +41,20 @@ SOTTO_API sotto_backend_buffer_t sotto_backend_buft_alloc_buffer_ext(sotto_backe
 SOTTO_API size_t sotto_backend_buft_get_alignment(sotto_backend_buffer_type_t buft);
 SOTTO_API size_t sotto_backend_buft_get_max_size(sotto_backend_buffer_type_t buft); /* SIZE_MAX: unlimited */
 /* Bytes to reserve for a tensor: at least its nbytes, 0 for an empty one. */
-SOTTO_API size_t sotto_backend_buft_get_alloc_size(sotto_backend_buffer_type_t buft, const struct sotto_tensor * tensor);
+SOTTO_API size_t sotto_backend_buft_get_alloc_size(sotto_backend_buffer_type_t buft,
+                                                   const struct sotto_tensor * tensor);
 /* Data pointers are plain host memory in the standard layout. False for packed weights. */
 SOTTO_API bool sotto_backend_buft_is_host(sotto_backend_buffer_type_t buft);
 
 /* ---- buffers ---- */
 
 SOTTO_API const char * sotto_backend_buffer_name(sotto_backend_buffer_t buffer);
-SOTTO_API void sotto_backend_buffer_free(sotto_backend_buffer_t buffer); /* tensors in it dangle */
+SOTTO_API void sotto_backend_buffer_free(sotto_backend_buffer_t buffer);       /* tensors in it dangle */
 SOTTO_API void * sotto_backend_buffer_get_base(sotto_backend_buffer_t buffer); /* NULL for size 0 */
 SOTTO_API size_t sotto_backend_buffer_get_size(sotto_backend_buffer_t buffer);
 SOTTO_API sotto_backend_buffer_type_t sotto_backend_buffer_get_type(sotto_backend_buffer_t buffer);
-SOTTO_API enum sotto_status sotto_backend_buffer_init_tensor(sotto_backend_buffer_t buffer, struct sotto_tensor * tensor);
+SOTTO_API enum sotto_status sotto_backend_buffer_init_tensor(sotto_backend_buffer_t buffer,
+                                                             struct sotto_tensor * tensor);
 SOTTO_API size_t sotto_backend_buffer_get_alignment(sotto_backend_buffer_t buffer);
 SOTTO_API size_t sotto_backend_buffer_get_max_size(sotto_backend_buffer_t buffer);
 SOTTO_API size_t sotto_backend_buffer_get_alloc_size(sotto_backend_buffer_t buffer, const struct sotto_tensor * tensor);
@@ -94,9 +96,8 @@ SOTTO_API enum sotto_status sotto_backend_view_init(struct sotto_tensor * tensor
  * in one buffer; then its views. NULL if there is nothing to do (no error) or on failure (nothing stays). */
 SOTTO_API sotto_backend_buffer_t sotto_backend_alloc_ctx_tensors_from_buft(struct sotto_context * ctx,
                                                                            sotto_backend_buffer_type_t buft);
-SOTTO_API sotto_backend_buffer_t sotto_backend_alloc_ctx_tensors_from_buft_ext(struct sotto_context * ctx,
-                                                                               sotto_backend_buffer_type_t buft,
-                                                                               const struct sotto_allocator * allocator);
+SOTTO_API sotto_backend_buffer_t sotto_backend_alloc_ctx_tensors_from_buft_ext(
+    struct sotto_context * ctx, sotto_backend_buffer_type_t buft, const struct sotto_allocator * allocator);
 SOTTO_API sotto_backend_buffer_t sotto_backend_alloc_ctx_tensors(struct sotto_context * ctx, sotto_backend_t backend);
 SOTTO_API size_t sotto_backend_alloc_ctx_tensors_from_buft_size(struct sotto_context * ctx,
                                                                 sotto_backend_buffer_type_t buft);

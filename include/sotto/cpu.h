@@ -12,7 +12,7 @@
 extern "C" {
 #endif
 
-#define SOTTO_MAX_N_THREADS 512
+#define SOTTO_MAX_N_THREADS     512
 #define SOTTO_DEFAULT_N_THREADS 4
 
 /* ---- levels ---- */
@@ -38,9 +38,9 @@ SOTTO_API const char * sotto_cpu_level_name(enum sotto_cpu_level level);
 struct sotto_threadpool;
 
 struct sotto_threadpool_params {
-    uint32_t size;  /* sizeof(struct sotto_threadpool_params) */
-    int n_threads;  /* 1..SOTTO_MAX_N_THREADS, the computing thread included */
-    uint32_t poll;  /* microseconds an idle worker spins before it sleeps; default 50, 0 sleeps at once */
+    uint32_t size; /* sizeof(struct sotto_threadpool_params) */
+    int n_threads; /* 1..SOTTO_MAX_N_THREADS, the computing thread included */
+    uint32_t poll; /* microseconds an idle worker spins before it sleeps; default 50, 0 sleeps at once */
     const struct sotto_allocator * allocator; /* NULL = default */
 };
 SOTTO_API struct sotto_threadpool_params sotto_threadpool_params_default(int n_threads);

@@ -47,8 +47,8 @@ enum sotto_unary_op { SOTTO_UNARY_OP_GELU = 8, SOTTO_UNARY_OP_GELU_ERF = 16 };
 enum sotto_prec { SOTTO_PREC_DEFAULT = 0, SOTTO_PREC_F32 = 10 };
 enum sotto_op_hint { SOTTO_OP_HINT_NONE = 0, SOTTO_OP_HINT_SRC0_IS_HADAMARD = 1 };
 
-SOTTO_API const char * sotto_op_name(enum sotto_op op);   /* "MUL_MAT"; "UNKNOWN" outside the table */
-SOTTO_API const char * sotto_op_symbol(enum sotto_op op); /* "X*Y" */
+SOTTO_API const char * sotto_op_name(enum sotto_op op);                   /* "MUL_MAT"; "UNKNOWN" outside the table */
+SOTTO_API const char * sotto_op_symbol(enum sotto_op op);                 /* "X*Y" */
 SOTTO_API const char * sotto_op_desc(const struct sotto_tensor * tensor); /* variant's name for UNARY */
 SOTTO_API const char * sotto_unary_op_name(enum sotto_unary_op op);
 SOTTO_API enum sotto_unary_op sotto_get_unary_op(const struct sotto_tensor * tensor); /* STATE on another op */

@@ -52,7 +52,7 @@ SOTTO_API size_t sotto_gallocr_get_buffer_size(sotto_gallocr_t galloc, int buffe
 
 /* ---- looking at a plan ---- */
 
-SOTTO_API int sotto_graph_plan_n_steps(const struct sotto_graph_plan * plan);       /* kernels one run takes */
+SOTTO_API int sotto_graph_plan_n_steps(const struct sotto_graph_plan * plan);        /* kernels one run takes */
 SOTTO_API size_t sotto_graph_plan_work_size(const struct sotto_graph_plan * plan);   /* bytes of work area */
 SOTTO_API size_t sotto_graph_plan_buffer_size(const struct sotto_graph_plan * plan); /* bytes of its own buffer */
 /* The node that step i computes (the last one of a fused group) and how many nodes it covers; PARAM outside. */

@@ -38,11 +38,11 @@
 extern "C" {
 #endif
 
-#define SOTTO_MAX_DIMS 4
-#define SOTTO_MAX_SRC 10
+#define SOTTO_MAX_DIMS      4
+#define SOTTO_MAX_SRC       10
 #define SOTTO_MAX_OP_PARAMS 64 /* bytes */
-#define SOTTO_MAX_NAME 64      /* bytes, the final 0 included */
-#define SOTTO_MAX_PARAMS 2048
+#define SOTTO_MAX_NAME      64 /* bytes, the final 0 included */
+#define SOTTO_MAX_PARAMS    2048
 #if UINTPTR_MAX == 0xFFFFFFFF
 #define SOTTO_MEM_ALIGN 4
 #else
@@ -68,11 +68,11 @@ struct sotto_tensor {
     size_t nb[SOTTO_MAX_DIMS];            /* byte strides */
     int op;                               /* enum sotto_op: what makes it, SOTTO_OP_NONE for data */
     int32_t op_params[SOTTO_MAX_OP_PARAMS / sizeof(int32_t)];
-    int32_t flags;                             /* enum sotto_tensor_flag */
-    struct sotto_tensor * src[SOTTO_MAX_SRC];  /* operands; a NULL may precede a used slot */
-    struct sotto_tensor * view_src;            /* owner of the storage, never itself a view */
-    size_t view_offs;                          /* bytes from the owner's data */
-    void * data;                               /* element 0, NULL if not allocated */
+    int32_t flags;                            /* enum sotto_tensor_flag */
+    struct sotto_tensor * src[SOTTO_MAX_SRC]; /* operands; a NULL may precede a used slot */
+    struct sotto_tensor * view_src;           /* owner of the storage, never itself a view */
+    size_t view_offs;                         /* bytes from the owner's data */
+    void * data;                              /* element 0, NULL if not allocated */
     char name[SOTTO_MAX_NAME];
     void * extra; /* owned by a backend */
     char padding[8];
@@ -158,7 +158,7 @@ SOTTO_API int64_t sotto_nrows(const struct sotto_tensor * tensor);     /* ne1*ne
 SOTTO_API size_t sotto_nbytes(const struct sotto_tensor * tensor);     /* span from first to last byte, gaps counted */
 SOTTO_API size_t sotto_nbytes_pad(const struct sotto_tensor * tensor); /* rounded up to SOTTO_MEM_ALIGN */
 SOTTO_API size_t sotto_element_size(const struct sotto_tensor * tensor); /* bytes per block */
-SOTTO_API int sotto_n_dims(const struct sotto_tensor * tensor); /* highest d with ne[d-1] > 1, at least 1 */
+SOTTO_API int sotto_n_dims(const struct sotto_tensor * tensor);          /* highest d with ne[d-1] > 1, at least 1 */
 
 /* ---- predicates (spec: core 0.5) ---- */
 

@@ -41,8 +41,7 @@ struct sotto_i_cpu_op {
 #undef OP
 
 /* Units [*first, *last) of chunk `chunk` when n units are cut into n_chunks almost equal runs. */
-static inline void sotto_i_chunk_range(int64_t n, int64_t chunk, int64_t n_chunks, int64_t * first, int64_t * last)
-{
+static inline void sotto_i_chunk_range(int64_t n, int64_t chunk, int64_t n_chunks, int64_t * first, int64_t * last) {
     const int64_t each = n / n_chunks, rest = n % n_chunks;
     *first = chunk * each + (chunk < rest ? chunk : rest);
     *last = *first + each + (chunk < rest ? 1 : 0);
