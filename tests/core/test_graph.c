@@ -69,7 +69,7 @@ static void worked_example(void ** state) {
     struct sotto_tensor * want[] = { w, s, y, l };
     assert_int_equal(sotto_graph_n_nodes(g), 4);
     for (int i = 0; i < 4; i++) {
-        char name[16];
+        char name[32];
         snprintf(name, sizeof(name), "node_%d", i);
         assert_ptr_equal(sotto_graph_node(g, i), want[i]);
         assert_string_equal(want[i]->name, name);
