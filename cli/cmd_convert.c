@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sotto convert IN OUT.gguf */
+/* sotto convert IN OUT.gguf|OUT.bin */
 #include <string.h>
 
 #include "sotto/models.h"
@@ -27,8 +27,8 @@ static enum exit_code code_of(enum sotto_status status) {
 enum exit_code command_convert(const struct options * options) {
     signals_watch();
     struct sotto_convert_params params = sotto_convert_default_params();
-    if (options->type != NULL && strcmp(options->type, "f32") == 0)
-        params.type = SOTTO_TYPE_F32;
+    if (options->type != NULL)
+        params.type = strcmp(options->type, "f32") == 0 ? SOTTO_TYPE_F32 : SOTTO_TYPE_F16;
     params.progress = go_on;
     enum sotto_status status = sotto_convert(options->args[0], options->args[1], &params);
     if (status == SOTTO_E_ABORTED && signals_seen() != 0)

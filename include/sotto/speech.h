@@ -226,6 +226,9 @@ SOTTO_API const float * sotto_get_language_probs(const struct sotto_state * stat
 
 /* ---- step by step: what sotto_transcribe is made of ---- */
 
+/* The spectrogram's filters, 1 <= n_mels <= 512 (else PARAM): filters[k + 201 * band] for the bin of 40 * k Hz. */
+SOTTO_API enum sotto_status sotto_mel_filters(int n_mels, float * filters);
+
 /* Spectrogram of the window that begins at `frame0`, into the state. PARAM, AUDIO_NAN, BUSY. */
 SOTTO_API enum sotto_status sotto_pcm_to_mel(struct sotto_state * state, const float * samples, size_t n_samples,
                                              int64_t frame0, enum sotto_pad_mode pad_mode);

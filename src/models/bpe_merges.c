@@ -10,7 +10,7 @@
 #include "models/models_impl.h"
 
 #define FIRST_MERGE 256
-#define MAX_TOKEN   1024 /* bytes */
+#define MAX_TOKEN   WHISPER_MAX_TOKEN
 
 struct piece {
     uint16_t begin, len;
@@ -26,37 +26,6 @@ struct table {
     size_t n, n_slots;
     uint64_t seed;
 };
-
-/* ---- the byte alphabet ---- */
-
-/* Byte of a code point, -1 if it is not in the alphabet. */
-static int byte_of(uint32_t c) {
-    if ((c >= 33 && c <= 126) || (c >= 161 && c <= 172) || (c >= 174 && c <= 255))
-        return (int)c;
-    if (c >= 256 && c <= 288)
-        return (int)c - 256;
-    if (c >= 289 && c <= 322)
-        return (int)c - 289 + 127;
-    return c == 323 ? 173 : -1;
-}
-
-/* Decode a spelling; its number of bytes, or -1. All characters of the alphabet have one or two bytes of UTF-8. */
-static int64_t decode(const char * spelling, uint8_t * out) {
-    const uint8_t * s = (const uint8_t *)spelling;
-    int64_t n = 0;
-    while (*s != 0) {
-        uint32_t c = *s++;
-        if (c >= 0xC2 && c <= 0xDF && (*s & 0xC0) == 0x80)
-            c = (c & 0x1F) << 6 | (*s++ & 0x3F);
-        else if (c >= 0x80)
-            return -1;
-        int byte = byte_of(c);
-        if (byte < 0)
-            return -1;
-        out[n++] = (uint8_t)byte;
-    }
-    return n;
-}
 
 /* ---- the table ---- */
 
@@ -87,7 +56,7 @@ static size_t find(const struct table * t, const uint8_t * text, size_t len) {
 static enum sotto_status add_token(struct table * t, const char * spelling, size_t id, size_t * used) {
     if (strlen(spelling) > 2 * MAX_TOKEN)
         return sotto_fail(SOTTO_E_MODEL_VOCAB, "sotto_convert: token %zu is too long", id);
-    int64_t n = decode(spelling, t->bytes + *used);
+    int64_t n = sotto_i_alphabet_decode(spelling, t->bytes + *used);
     if (n < 0 || n > MAX_TOKEN)
         return sotto_fail(SOTTO_E_MODEL_VOCAB, "sotto_convert: token %zu, '%s', is no text in the byte alphabet", id,
                           sotto_i_models_show(spelling, strlen(spelling)).text);

@@ -1,29 +1,36 @@
 /* SPDX-License-Identifier: MIT */
-/* sotto_convert: which container is it, then reader and writer. */
+/* sotto_convert: which container is it, then a reader and a writer. */
 #define _FILE_OFFSET_BITS 64
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "models/models_impl.h"
 
+typedef enum sotto_status (*reader_fn)(struct whisper_source * source, const char * path);
+
 struct sotto_convert_params sotto_convert_default_params(void) {
-    struct sotto_convert_params params = { .size = sizeof(params), .type = SOTTO_TYPE_F16 };
+    struct sotto_convert_params params = { .size = sizeof(params), .type = SOTTO_TYPE_COUNT };
     return params;
 }
 
 static enum sotto_status take_params(struct sotto_convert_params * out, const struct sotto_convert_params * in) {
     *out = sotto_convert_default_params();
-    if (in == NULL)
-        return SOTTO_OK;
-    if (in->size < sizeof(*in))
-        return sotto_fail(SOTTO_E_PARAM, "sotto_convert: params->size is %lu, expected %zu", (unsigned long)in->size,
-                          sizeof(*in));
-    *out = *in;
-    if (out->type != SOTTO_TYPE_F16 && out->type != SOTTO_TYPE_F32)
+    if (in != NULL) {
+        if (in->size < sizeof(*in))
+            return sotto_fail(SOTTO_E_PARAM, "sotto_convert: params->size is %lu, expected %zu",
+                              (unsigned long)in->size, sizeof(*in));
+        *out = *in;
+    }
+    if (out->type != SOTTO_TYPE_F16 && out->type != SOTTO_TYPE_F32 && out->type != SOTTO_TYPE_COUNT)
         return sotto_fail(SOTTO_E_PARAM, "sotto_convert: type %s; give f16 or f32", sotto_type_name(out->type));
+    if (out->allocator == NULL)
+        out->allocator = sotto_default_allocator();
     return SOTTO_OK;
 }
+
+/* ---- which container ---- */
 
 /* Does the folder hold one of two files? */
 static enum sotto_status has_either(const struct sotto_allocator * allocator, const char * in, const char * a,
@@ -45,30 +52,60 @@ static enum sotto_status check_folder(const struct sotto_allocator * allocator, 
                       weights ? "vocabulary.txt or vocabulary.json" : "model.bin");
 }
 
-static enum sotto_status check_form(const struct sotto_allocator * allocator, const char * in) {
+static enum sotto_status read_magic(const char * in, char magic[4]) {
+    FILE * file = fopen(in, "rb");
+    if (file == NULL)
+        return sotto_fail(SOTTO_E_IO, "sotto_convert: %s: %s", in, strerror(errno));
+    memset(magic, 0, 4);
+    size_t n = fread(magic, 1, 4, file);
+    bool bad = n < 4 && ferror(file) != 0;
+    fclose(file);
+    return bad ? sotto_fail(SOTTO_E_IO, "sotto_convert: %s cannot be read", in) : SOTTO_OK;
+}
+
+static enum sotto_status recognise_file(const char * in, reader_fn * reader) {
+    char magic[4];
+    enum sotto_status status = read_magic(in, magic);
+    if (status != SOTTO_OK)
+        return status;
+    if (memcmp(magic, "GGUF", 4) == 0)
+        *reader = sotto_i_from_gguf;
+    else if (memcmp(magic, "lmgg", 4) == 0)
+        *reader = sotto_i_from_bin;
+    else if (memcmp(magic, "PK\3\4", 4) == 0 || memcmp(magic, "\x80\2", 2) == 0)
+        return sotto_fail(SOTTO_E_MODEL_PICKLE, "sotto_convert: %s is pickled by PyTorch; use the safetensors form",
+                          in);
+    else
+        return sotto_fail(SOTTO_E_MODEL_FORMAT,
+                          "sotto_convert: %s is neither GGUF nor whisper.cpp's .bin, nor a CTranslate2 folder", in);
+    return SOTTO_OK;
+}
+
+static enum sotto_status recognise(const struct sotto_allocator * allocator, const char * in, reader_fn * reader) {
     struct stat st;
     if (stat(in, &st) != 0)
         return sotto_fail(SOTTO_E_IO, "sotto_convert: %s: %s", in, strerror(errno));
-    if (S_ISDIR(st.st_mode))
-        return check_folder(allocator, in);
-    return sotto_fail(SOTTO_E_MODEL_FORMAT, "sotto_convert: %s is a file; give the folder of a CTranslate2 model", in);
+    if (!S_ISDIR(st.st_mode))
+        return recognise_file(in, reader);
+    *reader = sotto_i_from_ct2;
+    return check_folder(allocator, in);
 }
 
-static enum sotto_status convert_ct2(const char * in, const char * out, const struct sotto_convert_params * params) {
-    struct ct2_model model;
-    struct whisper_source source = { .allocator = params->allocator };
-    enum sotto_status status = sotto_i_ct2_open(&model, params->allocator, in);
-    if (status == SOTTO_OK)
-        status = sotto_i_ct2_describe(&model, &source);
-    if (status == SOTTO_OK)
-        status = sotto_i_ct2_vocabulary(&source, in);
-    if (status == SOTTO_OK)
-        status = sotto_i_ct2_config(&source, in);
-    if (status == SOTTO_OK)
-        status = sotto_i_whisper_write(&source, out, params);
-    sotto_i_whisper_source_free(&source);
-    sotto_i_ct2_close(&model);
-    return status;
+/* ---- conversion ---- */
+
+static bool named_bin(const char * out) {
+    size_t n = strlen(out);
+    return n >= 4 && strcmp(out + n - 4, ".bin") == 0;
+}
+
+static enum sotto_status write_model(struct whisper_source * source, const char * out,
+                                     struct sotto_convert_params * params) {
+    if (params->type == SOTTO_TYPE_COUNT)
+        params->type = sotto_i_whisper_lossless(source);
+    enum sotto_status status = sotto_i_whisper_stage(source);
+    if (status != SOTTO_OK)
+        return status;
+    return named_bin(out) ? sotto_i_to_bin(source, out, params) : sotto_i_to_gguf(source, out, params);
 }
 
 enum sotto_status sotto_convert(const char * in, const char * out, const struct sotto_convert_params * given) {
@@ -78,8 +115,14 @@ enum sotto_status sotto_convert(const char * in, const char * out, const struct 
     enum sotto_status status = take_params(&params, given);
     if (status != SOTTO_OK)
         return status;
-    if (params.allocator == NULL)
-        params.allocator = sotto_default_allocator();
-    status = check_form(params.allocator, in);
-    return status == SOTTO_OK ? convert_ct2(in, out, &params) : status;
+    reader_fn reader;
+    status = recognise(params.allocator, in, &reader);
+    if (status != SOTTO_OK)
+        return status;
+    struct whisper_source source = { .allocator = params.allocator };
+    status = reader(&source, in);
+    if (status == SOTTO_OK)
+        status = write_model(&source, out, &params);
+    sotto_i_whisper_source_free(&source);
+    return status;
 }

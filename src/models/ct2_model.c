@@ -20,22 +20,15 @@
 
 struct cursor {
     struct ct2_model * model;
-    uint64_t at;
+    struct models_cursor in;
 };
 
 static const char * file(const struct cursor * c) { return c->model->stream.path; }
 
-static uint64_t left(const struct cursor * c) { return c->model->stream.size - c->at; }
+static uint64_t left(const struct cursor * c) { return sotto_i_models_left(&c->in); }
 
-/* Little-endian number of `width` bytes. */
 static enum sotto_status read_number(struct cursor * c, uint64_t * value, size_t width, const char * what) {
-    uint8_t bytes[8] = { 0 };
-    enum sotto_status status = sotto_i_models_stream_read(&c->model->stream, c->at, bytes, width, what);
-    c->at += width;
-    *value = 0;
-    for (size_t i = 0; i < width; i++)
-        *value |= (uint64_t)bytes[i] << (8 * i);
-    return status;
+    return sotto_i_models_number(&c->in, value, width, what);
 }
 
 static enum sotto_status read_string(struct cursor * c, char ** text, size_t * size, const char * what) {
@@ -45,21 +38,21 @@ static enum sotto_status read_string(struct cursor * c, char ** text, size_t * s
         return status;
     if (len == 0)
         return sotto_fail(SOTTO_E_MODEL_CORRUPT, "sotto_convert: %s: %s at byte %llu has length 0", file(c), what,
-                          (unsigned long long)c->at);
+                          (unsigned long long)c->in.at);
     if (len > left(c))
-        return sotto_i_models_truncated(&c->model->stream, c->at, len, what);
+        return sotto_i_models_truncated(&c->model->stream, c->in.at, len, what);
     char * bytes = sotto_malloc(c->model->allocator, (size_t)len, 1);
     if (bytes == NULL)
         return SOTTO_E_MEMORY;
-    status = sotto_i_models_stream_read(&c->model->stream, c->at, bytes, (size_t)len, what);
+    status = sotto_i_models_stream_read(&c->model->stream, c->in.at, bytes, (size_t)len, what);
     if (status == SOTTO_OK && memchr(bytes, 0, (size_t)len) != bytes + len - 1)
         status = sotto_fail(SOTTO_E_MODEL_CORRUPT, "sotto_convert: %s: %s at byte %llu does not end in its only 0",
-                            file(c), what, (unsigned long long)c->at);
+                            file(c), what, (unsigned long long)c->in.at);
     if (status != SOTTO_OK) {
         sotto_mfree(c->model->allocator, bytes, (size_t)len, 1);
         return status;
     }
-    c->at += len;
+    c->in.at += len;
     *text = bytes;
     *size = (size_t)len;
     return SOTTO_OK;
@@ -98,7 +91,7 @@ static enum sotto_status read_header(struct cursor * c, uint64_t * count) {
     if (status == SOTTO_OK)
         status = read_number(c, count, 4, "the number of variables");
     if (status == SOTTO_OK && *count > left(c) / MIN_VARIABLE)
-        status = sotto_i_models_truncated(&c->model->stream, c->at, *count * MIN_VARIABLE, "the variables");
+        status = sotto_i_models_truncated(&c->model->stream, c->in.at, *count * MIN_VARIABLE, "the variables");
     return status;
 }
 
@@ -145,9 +138,9 @@ static enum sotto_status read_payload(struct cursor * c, struct ct2_variable * v
         return sotto_fail(SOTTO_E_MODEL_TENSOR_SIZE, "sotto_convert: %s: '%s' has %llu bytes for %llu items of %zu",
                           file(c), NAME(v), (unsigned long long)bytes, (unsigned long long)v->items, width);
     if (bytes > left(c))
-        return sotto_i_models_truncated(&c->model->stream, c->at, bytes, NAME(v));
-    v->at = c->at;
-    c->at += bytes;
+        return sotto_i_models_truncated(&c->model->stream, c->in.at, bytes, NAME(v));
+    v->at = c->in.at;
+    c->in.at += bytes;
     return SOTTO_OK;
 }
 
@@ -290,7 +283,7 @@ static enum sotto_status read_aliases(struct cursor * c) {
     uint64_t count = 0;
     enum sotto_status status = read_number(c, &count, 4, "the number of aliases");
     if (status == SOTTO_OK && count > left(c) / MIN_ALIAS)
-        status = sotto_i_models_truncated(&c->model->stream, c->at, count * MIN_ALIAS, "the aliases");
+        status = sotto_i_models_truncated(&c->model->stream, c->in.at, count * MIN_ALIAS, "the aliases");
     for (uint64_t i = 0; i < count && status == SOTTO_OK; i++)
         status = read_alias(c);
     if (status == SOTTO_OK && left(c) > 0)
@@ -303,7 +296,7 @@ enum sotto_status sotto_i_ct2_open(struct ct2_model * model, const struct sotto_
                                    const char * folder) {
     *model = (struct ct2_model){ .allocator = allocator };
     enum sotto_status status = sotto_i_models_stream_open(&model->stream, allocator, folder, "model.bin");
-    struct cursor c = { model, 0 };
+    struct cursor c = { .model = model, .in = { .stream = &model->stream } };
     uint64_t count = 0;
     if (status == SOTTO_OK)
         status = read_header(&c, &count);

@@ -92,10 +92,6 @@ static enum sotto_status load_json(const struct sotto_allocator * allocator, con
 }
 
 enum sotto_status sotto_i_ct2_vocabulary(struct whisper_source * source, const char * folder) {
-    size_t n = (size_t)source->sizes.n_vocab;
-    source->tokens = sotto_calloc(source->allocator, n, sizeof(*source->tokens));
-    if (source->tokens == NULL)
-        return SOTTO_E_MEMORY;
     bool json = false;
     enum sotto_status status = sotto_i_models_exists(source->allocator, folder, "vocabulary.json", &json);
     if (status != SOTTO_OK)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Variables of a WhisperSpec as tensors of the GGUF form: names, shapes, and which rows of fused matrices.
+/* Variables of a WhisperSpec as tensors of the layout: sizes from shapes, and which rows of fused matrices.
  *
  *   self-attention   linear_0 = [query; key; value]   linear_1 = output
  *   cross-attention  linear_0 = query                 linear_1 = [key; value]   linear_2 = output
@@ -10,76 +10,12 @@
 
 #include "models/models_impl.h"
 
-/* Axes, as letters of the tables below. */
-enum axis { NONE, D, D4, MELS, THREE, VOCAB, AUDIO, TEXT };
-
-struct row {
-    const char * gguf;
-    const char * ct2;
-    int part, parts; /* rows part/parts of the variable */
-    enum axis shape[3];
-    bool optional;
-};
-
-#define WHOLE 0, 1
-
-static const struct row ENCODER_HEAD[] = {
-    { "enc.conv1.weight", "encoder/conv1/weight", WHOLE, { D, MELS, THREE }, false },
-    { "enc.conv1.bias", "encoder/conv1/bias", WHOLE, { D }, false },
-    { "enc.conv2.weight", "encoder/conv2/weight", WHOLE, { D, D, THREE }, false },
-    { "enc.conv2.bias", "encoder/conv2/bias", WHOLE, { D }, false },
-    { "enc.pos_embd.weight", "encoder/position_encodings/encodings", WHOLE, { AUDIO, D }, true },
-};
-static const struct row SELF_ATTENTION[] = {
-    { "attn_norm.weight", "self_attention/layer_norm/gamma", WHOLE, { D }, false },
-    { "attn_norm.bias", "self_attention/layer_norm/beta", WHOLE, { D }, false },
-    { "attn_q.weight", "self_attention/linear_0/weight", 0, 3, { D, D }, false },
-    { "attn_q.bias", "self_attention/linear_0/bias", 0, 3, { D }, false },
-    { "attn_k.weight", "self_attention/linear_0/weight", 1, 3, { D, D }, false },
-    { "attn_v.weight", "self_attention/linear_0/weight", 2, 3, { D, D }, false },
-    { "attn_v.bias", "self_attention/linear_0/bias", 2, 3, { D }, false },
-    { "attn_output.weight", "self_attention/linear_1/weight", WHOLE, { D, D }, false },
-    { "attn_output.bias", "self_attention/linear_1/bias", WHOLE, { D }, false },
-};
-static const struct row CROSS_ATTENTION[] = {
-    { "cross_attn_norm.weight", "attention/layer_norm/gamma", WHOLE, { D }, false },
-    { "cross_attn_norm.bias", "attention/layer_norm/beta", WHOLE, { D }, false },
-    { "cross_attn_q.weight", "attention/linear_0/weight", WHOLE, { D, D }, false },
-    { "cross_attn_q.bias", "attention/linear_0/bias", WHOLE, { D }, false },
-    { "cross_attn_k.weight", "attention/linear_1/weight", 0, 2, { D, D }, false },
-    { "cross_attn_v.weight", "attention/linear_1/weight", 1, 2, { D, D }, false },
-    { "cross_attn_v.bias", "attention/linear_1/bias", 1, 2, { D }, false },
-    { "cross_attn_output.weight", "attention/linear_2/weight", WHOLE, { D, D }, false },
-    { "cross_attn_output.bias", "attention/linear_2/bias", WHOLE, { D }, false },
-};
-static const struct row FEED_FORWARD[] = {
-    { "ffn_norm.weight", "ffn/layer_norm/gamma", WHOLE, { D }, false },
-    { "ffn_norm.bias", "ffn/layer_norm/beta", WHOLE, { D }, false },
-    { "ffn_up.weight", "ffn/linear_0/weight", WHOLE, { D4, D }, false },
-    { "ffn_up.bias", "ffn/linear_0/bias", WHOLE, { D4 }, false },
-    { "ffn_down.weight", "ffn/linear_1/weight", WHOLE, { D, D4 }, false },
-    { "ffn_down.bias", "ffn/linear_1/bias", WHOLE, { D }, false },
-};
-static const struct row ENCODER_TAIL[] = {
-    { "enc.output_norm.weight", "encoder/layer_norm/gamma", WHOLE, { D }, false },
-    { "enc.output_norm.bias", "encoder/layer_norm/beta", WHOLE, { D }, false },
-};
-static const struct row DECODER_HEAD[] = {
-    { "dec.token_embd.weight", "decoder/embeddings/weight", WHOLE, { VOCAB, D }, false },
-    { "dec.pos_embd.weight", "decoder/position_encodings/encodings", WHOLE, { TEXT, D }, false },
-};
-static const struct row DECODER_TAIL[] = {
-    { "dec.output_norm.weight", "decoder/layer_norm/gamma", WHOLE, { D }, false },
-    { "dec.output_norm.bias", "decoder/layer_norm/beta", WHOLE, { D }, false },
-};
-#define ROWS(table) table, (int)(sizeof(table) / sizeof((table)[0]))
-
 /* ---- sizes ---- */
 
-static const char * path(const struct ct2_model * m) { return m->stream.path; }
+static const char * file(const struct ct2_model * m) { return m->stream.path; }
 
 static enum sotto_status missing(const struct ct2_model * m, const char * name) {
-    return sotto_fail(SOTTO_E_MODEL_TENSOR_MISSING, "sotto_convert: %s has no '%s'", path(m), name);
+    return sotto_fail(SOTTO_E_MODEL_TENSOR_MISSING, "sotto_convert: %s has no '%s'", file(m), name);
 }
 
 /* A variable whose axes tell a size. */
@@ -88,7 +24,7 @@ static enum sotto_status axis_of(struct ct2_model * m, const char * name, int ra
     if (v == NULL)
         return missing(m, name);
     if (v->rank != rank)
-        return sotto_fail(SOTTO_E_MODEL_TENSOR_SHAPE, "sotto_convert: %s: '%s' has %d axes, expected %d", path(m), name,
+        return sotto_fail(SOTTO_E_MODEL_TENSOR_SHAPE, "sotto_convert: %s: '%s' has %d axes, expected %d", file(m), name,
                           v->rank, rank);
     *out = (int64_t)v->dims[axis];
     return SOTTO_OK;
@@ -101,7 +37,7 @@ static enum sotto_status scalar(struct ct2_model * m, const char * name, int64_t
     if (v == NULL)
         return SOTTO_OK;
     if (v->items != 1 || (v->type != CT2_I8 && v->type != CT2_I16 && v->type != CT2_I32))
-        return sotto_fail(SOTTO_E_MODEL_TENSOR_TYPE, "sotto_convert: %s: '%s' is no single integer", path(m), name);
+        return sotto_fail(SOTTO_E_MODEL_TENSOR_TYPE, "sotto_convert: %s: '%s' is no single integer", file(m), name);
     uint8_t bytes[4] = { 0 };
     size_t width = sotto_i_ct2_width(v->type);
     enum sotto_status status = sotto_i_models_stream_read(&m->stream, v->at, bytes, width, name);
@@ -130,7 +66,7 @@ static enum sotto_status check_variant(struct ct2_model * m) {
         if (status != SOTTO_OK)
             return status;
         if (value != switches[i].wanted)
-            return sotto_fail(SOTTO_E_MODEL_HPARAMS, "sotto_convert: %s: '%s' is %lld, Whisper has %lld", path(m),
+            return sotto_fail(SOTTO_E_MODEL_HPARAMS, "sotto_convert: %s: '%s' is %lld, Whisper has %lld", file(m),
                               switches[i].name, (long long)value, (long long)switches[i].wanted);
     }
     return SOTTO_OK;
@@ -157,30 +93,6 @@ static int64_t count_layers(const struct ct2_model * m, const char * prefix) {
     return count;
 }
 
-static enum sotto_status check_sizes(const struct ct2_model * m, const struct whisper_sizes * s) {
-    const char * wrong = NULL;
-    if (s->n_vocab < WHISPER_MIN_VOCAB || s->n_vocab > WHISPER_MAX_VOCAB)
-        wrong = "the number of tokens";
-    else if (s->n_mels < 1 || s->n_mels > WHISPER_MAX_MELS)
-        wrong = "the number of mel bands";
-    else if (s->audio_layers < 1 || s->text_layers < 1 || s->audio_layers > WHISPER_MAX_LAYERS ||
-             s->text_layers > WHISPER_MAX_LAYERS)
-        wrong = "the number of layers";
-    else if (s->audio_heads < 1 || s->text_heads < 1 || s->width < 1 || s->width > (1 << 16) ||
-             s->width % s->audio_heads != 0 || s->width % s->text_heads != 0)
-        wrong = "the width, or the number of heads, which has to divide it";
-    else if (s->audio_ctx < 1 || s->audio_ctx > (1 << 16) || s->text_ctx < 1 || s->text_ctx > (1 << 16))
-        wrong = "the length of a context";
-    if (wrong == NULL)
-        return SOTTO_OK;
-    return sotto_fail(SOTTO_E_MODEL_HPARAMS,
-                      "sotto_convert: %s: %s cannot be: tokens %lld, bands %lld, width %lld, layers %lld and %lld, "
-                      "heads %lld and %lld, contexts %lld and %lld",
-                      path(m), wrong, (long long)s->n_vocab, (long long)s->n_mels, (long long)s->width,
-                      (long long)s->audio_layers, (long long)s->text_layers, (long long)s->audio_heads,
-                      (long long)s->text_heads, (long long)s->audio_ctx, (long long)s->text_ctx);
-}
-
 static enum sotto_status find_sizes(struct ct2_model * m, struct whisper_sizes * s) {
     s->audio_ctx = 1500;
     s->audio_layers = count_layers(m, "encoder/layer_");
@@ -198,46 +110,19 @@ static enum sotto_status find_sizes(struct ct2_model * m, struct whisper_sizes *
         status = scalar(m, "encoder/num_heads", 8, &s->audio_heads);
     if (status == SOTTO_OK)
         status = scalar(m, "decoder/num_heads", 8, &s->text_heads);
-    if (status == SOTTO_OK)
-        status = check_variant(m);
-    return status == SOTTO_OK ? check_sizes(m, s) : status;
+    return status == SOTTO_OK ? check_variant(m) : status;
 }
 
 /* ---- tensors ---- */
 
-static int64_t extent(const struct whisper_sizes * s, enum axis axis) {
-    switch (axis) {
-    case D: return s->width;
-    case D4: return 4 * s->width;
-    case MELS: return s->n_mels;
-    case THREE: return 3;
-    case VOCAB: return s->n_vocab;
-    case AUDIO: return s->audio_ctx;
-    case TEXT: return s->text_ctx;
-    case NONE: break;
+static bool fits(const struct ct2_variable * v, const struct whisper_tensor * t, int parts) {
+    if (v->rank != t->rank)
+        return false;
+    for (int i = 0; i < v->rank; i++) {
+        if (v->dims[i] != (uint64_t)t->shape[i] * (uint64_t)(i == 0 ? parts : 1))
+            return false;
     }
-    return 0;
-}
-
-static int rank_of(const struct row * row) {
-    int rank = 0;
-    while (rank < 3 && row->shape[rank] != NONE)
-        rank++;
-    return rank;
-}
-
-static enum sotto_status check_shape(const struct ct2_model * m, const struct ct2_variable * v, const struct row * row,
-                                     const struct whisper_sizes * s) {
-    bool fits = v->rank == rank_of(row);
-    for (int i = 0; i < v->rank && fits; i++)
-        fits = v->dims[i] == (uint64_t)extent(s, row->shape[i]) * (uint64_t)(i == 0 ? row->parts : 1);
-    if (fits)
-        return SOTTO_OK;
-    return sotto_fail(SOTTO_E_MODEL_TENSOR_SHAPE,
-                      "sotto_convert: %s: '%s' is [%llu, %llu, %llu] with %d axes, expected [%lld, %lld, %lld]",
-                      path(m), v->name, (unsigned long long)v->dims[0], (unsigned long long)v->dims[1],
-                      (unsigned long long)v->dims[2], v->rank, (long long)extent(s, row->shape[0]) * row->parts,
-                      (long long)extent(s, row->shape[1]), (long long)extent(s, row->shape[2]));
+    return true;
 }
 
 /* Quantised weights need their scale, and are then valid but not read yet. */
@@ -247,99 +132,41 @@ static enum sotto_status check_type(struct ct2_model * m, const struct ct2_varia
         return SOTTO_OK;
     }
     if (v->type == CT2_I32)
-        return sotto_fail(SOTTO_E_MODEL_TENSOR_TYPE, "sotto_convert: %s: weights '%s' are i32", path(m), v->name);
+        return sotto_fail(SOTTO_E_MODEL_TENSOR_TYPE, "sotto_convert: %s: weights '%s' are i32", file(m), v->name);
     char scale_name[256];
     snprintf(scale_name, sizeof(scale_name), "%.240s_scale", v->name);
     const struct ct2_variable * scale = sotto_i_ct2_find(m, scale_name);
     if (scale == NULL && v->type == CT2_I8)
         return missing(m, scale_name);
     if (scale != NULL && scale->items != (v->type == CT2_I8 ? v->dims[0] : 1))
-        return sotto_fail(SOTTO_E_MODEL_TENSOR_SHAPE, "sotto_convert: %s: '%s' has %llu items for %llu rows", path(m),
+        return sotto_fail(SOTTO_E_MODEL_TENSOR_SHAPE, "sotto_convert: %s: '%s' has %llu items for %llu rows", file(m),
                           scale_name, (unsigned long long)scale->items, (unsigned long long)v->dims[0]);
     return sotto_fail(SOTTO_E_UNSUPPORTED,
-                      "sotto_convert: %s: weights '%s' are %s; export the model as float16 or float32", path(m),
+                      "sotto_convert: %s: weights '%s' are %s; export the model as float16 or float32", file(m),
                       v->name, v->type == CT2_I8 ? "i8" : "i16");
 }
 
-static enum sotto_status reserve(struct whisper_source * source) {
-    if (source->n_tensors < source->cap_tensors)
-        return SOTTO_OK;
-    size_t cap = source->cap_tensors + source->cap_tensors / 2 + 64;
-    struct whisper_tensor * tensors =
-        sotto_realloc(source->allocator, source->tensors, source->cap_tensors, cap, sizeof(*tensors));
-    if (tensors == NULL)
-        return SOTTO_E_MEMORY;
-    source->tensors = tensors;
-    source->cap_tensors = cap;
-    return SOTTO_OK;
-}
-
-static enum sotto_status add_row(struct ct2_model * m, struct whisper_source * source, const struct row * row,
-                                 const char * gguf, const char * ct2) {
-    struct ct2_variable * v = sotto_i_ct2_find(m, ct2);
+static enum sotto_status bind(struct ct2_model * m, struct whisper_source * source, struct whisper_tensor * t) {
+    struct whisper_name name = sotto_i_whisper_name(t, WHISPER_CT2);
+    struct ct2_variable * v = sotto_i_ct2_find(m, name.text);
+    int part, parts;
     if (v == NULL)
-        return row->optional ? SOTTO_OK : missing(m, ct2);
-    struct whisper_tensor t = { .rank = rank_of(row), .variable = (size_t)(v - m->variables) };
-    enum sotto_status status = check_shape(m, v, row, &source->sizes);
-    if (status == SOTTO_OK)
-        status = check_type(m, v, &t.source_type);
-    if (status == SOTTO_OK)
-        status = reserve(source);
-    if (status != SOTTO_OK)
-        return status;
-    snprintf(t.name, sizeof(t.name), "%s", gguf);
-    for (int i = 0; i < t.rank; i++)
-        t.shape[i] = extent(&source->sizes, row->shape[i]);
-    t.weight = t.rank > 1 && strstr(gguf, "pos_embd") == NULL;
-    t.first = v->items / (uint64_t)row->parts * (uint64_t)row->part;
-    source->tensors[source->n_tensors++] = t;
+        return SOTTO_OK;
+    sotto_i_whisper_part(t, &part, &parts);
+    if (!fits(v, t, parts))
+        return sotto_i_whisper_bad_shape(source, v->name, v->rank, v->dims, t, parts);
+    enum sotto_status status = check_type(m, v, &t->source_type);
+    t->at = v->at + v->items / (uint64_t)parts * (uint64_t)part * sotto_i_ct2_width(v->type);
+    t->found = true;
     v->used = true;
-    return SOTTO_OK;
+    return status;
 }
 
-static enum sotto_status add_rows(struct ct2_model * m, struct whisper_source * source, const struct row * rows,
-                                  int n) {
-    for (int i = 0; i < n; i++) {
-        enum sotto_status status = add_row(m, source, &rows[i], rows[i].gguf, rows[i].ct2);
-        if (status != SOTTO_OK)
-            return status;
-    }
-    return SOTTO_OK;
-}
-
-static enum sotto_status add_layer(struct ct2_model * m, struct whisper_source * source, bool encoder, int layer,
-                                   const struct row * rows, int n) {
-    for (int i = 0; i < n; i++) {
-        char gguf[SOTTO_MAX_NAME];
-        char ct2[128];
-        snprintf(gguf, sizeof(gguf), "%s.blk.%d.%s", encoder ? "enc" : "dec", layer, rows[i].gguf);
-        snprintf(ct2, sizeof(ct2), "%s/layer_%d/%s", encoder ? "encoder" : "decoder", layer, rows[i].ct2);
-        enum sotto_status status = add_row(m, source, &rows[i], gguf, ct2);
-        if (status != SOTTO_OK)
-            return status;
-    }
-    return SOTTO_OK;
-}
-
-static enum sotto_status add_all(struct ct2_model * m, struct whisper_source * source) {
-    enum sotto_status status = add_rows(m, source, ROWS(ENCODER_HEAD));
-    for (int i = 0; i < source->sizes.audio_layers && status == SOTTO_OK; i++) {
-        status = add_layer(m, source, true, i, ROWS(SELF_ATTENTION));
-        if (status == SOTTO_OK)
-            status = add_layer(m, source, true, i, ROWS(FEED_FORWARD));
-    }
-    if (status == SOTTO_OK)
-        status = add_rows(m, source, ROWS(ENCODER_TAIL));
-    if (status == SOTTO_OK)
-        status = add_rows(m, source, ROWS(DECODER_HEAD));
-    for (int i = 0; i < source->sizes.text_layers && status == SOTTO_OK; i++) {
-        status = add_layer(m, source, false, i, ROWS(SELF_ATTENTION));
-        if (status == SOTTO_OK)
-            status = add_layer(m, source, false, i, ROWS(CROSS_ATTENTION));
-        if (status == SOTTO_OK)
-            status = add_layer(m, source, false, i, ROWS(FEED_FORWARD));
-    }
-    return status == SOTTO_OK ? add_rows(m, source, ROWS(DECODER_TAIL)) : status;
+static enum sotto_status bind_all(struct ct2_model * m, struct whisper_source * source) {
+    enum sotto_status status = SOTTO_OK;
+    for (size_t i = 0; i < source->n_tensors && status == SOTTO_OK; i++)
+        status = bind(m, source, &source->tensors[i]);
+    return status == SOTTO_OK ? sotto_i_whisper_complete(source, WHISPER_CT2) : status;
 }
 
 /* ---- what is left out ---- */
@@ -361,7 +188,7 @@ static enum sotto_status check_key_bias(struct ct2_model * m, const char * name,
             if ((bytes[i] & (sign_byte ? 0x7F : 0xFF)) != 0)
                 return sotto_fail(SOTTO_E_MODEL_CORRUPT,
                                   "sotto_convert: %s: the key part of '%s' is not zero; Whisper has no key bias",
-                                  path(m), name);
+                                  file(m), name);
         }
     }
     return SOTTO_OK;
@@ -391,28 +218,48 @@ static enum sotto_status check_unused(const struct ct2_model * m) {
         const struct ct2_variable * v = &m->variables[i];
         if (!v->used && v->rank > 0 && strcmp(v->name, "decoder/alignment_heads") != 0)
             return sotto_fail(SOTTO_E_MODEL_TENSOR_UNKNOWN,
-                              "sotto_convert: %s: '%s' does not belong to a Whisper model", path(m),
+                              "sotto_convert: %s: '%s' does not belong to a Whisper model", file(m),
                               sotto_i_models_show(v->name, v->name_size - 1).text);
     }
     return SOTTO_OK;
 }
 
-static enum sotto_status read_elements(void * self, const struct whisper_tensor * tensor, uint64_t first, size_t n,
-                                       void * dst) {
-    const struct ct2_model * m = self;
-    const struct ct2_variable * v = &m->variables[tensor->variable];
-    size_t width = sotto_i_ct2_width(v->type);
-    return sotto_i_models_stream_read(&m->stream, v->at + (tensor->first + first) * width, dst, n * width,
-                                      tensor->name);
+static enum sotto_status read_values(const struct whisper_source * source, const struct whisper_tensor * tensor,
+                                     uint64_t first, size_t n, void * dst) {
+    const struct ct2_model * m = source->self;
+    size_t width = sotto_type_size(tensor->source_type);
+    return sotto_i_models_stream_read(&m->stream, tensor->at + first * width, dst, n * width,
+                                      sotto_i_whisper_name(tensor, WHISPER_CT2).text);
 }
 
-enum sotto_status sotto_i_ct2_describe(struct ct2_model * model, struct whisper_source * source) {
-    source->self = model;
-    source->read = read_elements;
-    enum sotto_status status = find_sizes(model, &source->sizes);
+static void close_model(struct whisper_source * source) {
+    sotto_i_ct2_close(source->self);
+    sotto_mfree(source->allocator, source->self, 1, sizeof(struct ct2_model));
+}
+
+static enum sotto_status describe(struct ct2_model * m, struct whisper_source * source) {
+    source->path = m->stream.path;
+    enum sotto_status status = find_sizes(m, &source->sizes);
     if (status == SOTTO_OK)
-        status = add_all(model, source);
+        status = sotto_i_whisper_layout(source);
     if (status == SOTTO_OK)
-        status = check_unused(model);
-    return status == SOTTO_OK ? check_key_biases(model, &source->sizes) : status;
+        status = bind_all(m, source);
+    if (status == SOTTO_OK)
+        status = check_unused(m);
+    return status == SOTTO_OK ? check_key_biases(m, &source->sizes) : status;
+}
+
+enum sotto_status sotto_i_from_ct2(struct whisper_source * source, const char * path) {
+    struct ct2_model * m = sotto_calloc(source->allocator, 1, sizeof(*m));
+    if (m == NULL)
+        return SOTTO_E_MEMORY;
+    source->self = m;
+    source->read = read_values;
+    source->close = close_model;
+    enum sotto_status status = sotto_i_ct2_open(m, source->allocator, path);
+    if (status == SOTTO_OK)
+        status = describe(m, source);
+    if (status == SOTTO_OK)
+        status = sotto_i_ct2_vocabulary(source, path);
+    return status == SOTTO_OK ? sotto_i_ct2_config(source, path) : status;
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* A Whisper model as any container can give it, between the readers and the GGUF writer.
+/* A Whisper model as any container can give it, between the readers and the writers.
  *
- *   container reader ─ struct whisper_source ─ whisper_gguf.c ─ file
+ *   ct2_*.c, from_bin.c, from_gguf.c ─ struct whisper_source ─ to_gguf.c, to_bin.c
  *
- * The reader checks its container and describes the model in sotto's terms: sizes, vocabulary, lists, and one row per
- * tensor of the GGUF form, in the order of the file to be written. Weights stay in the container until asked for. */
+ * A reader checks its container and describes the model in sotto's terms: sizes, vocabulary, lists, and where the values
+ * of each tensor of the layout (whisper_layout.c) are. Weights stay in the container until a writer asks for them. */
 #ifndef SOTTO_MODELS_IMPL_H
 #define SOTTO_MODELS_IMPL_H
 
@@ -16,6 +16,7 @@
 #define WHISPER_MAX_MELS   512
 #define WHISPER_MIN_VOCAB  51864
 #define WHISPER_MAX_VOCAB  (1 << 20)
+#define WHISPER_MAX_TOKEN  1024 /* bytes of one */
 
 struct whisper_sizes {
     int64_t n_vocab, n_mels, width;
@@ -23,15 +24,22 @@ struct whisper_sizes {
     int64_t text_ctx, text_layers, text_heads;
 };
 
-/* A tensor to be written: a run of elements of one of the container's variables. Shape slowest axis first. */
+/* Where a model's own spellings end: the id of the end of text. */
+static inline int32_t whisper_eot(const struct whisper_sizes * sizes) {
+    return sizes->n_vocab > WHISPER_MIN_VOCAB ? 50257 : 50256;
+}
+
+/* A tensor of the model. Shape slowest axis first. */
 struct whisper_tensor {
-    char name[SOTTO_MAX_NAME];
+    const struct whisper_row * row; /* of the layout's tables */
+    bool encoder;
+    int layer; /* -1 outside the layers */
     int rank;
     int64_t shape[3];
     bool weight;                 /* takes the type asked for; others are f32 */
+    bool found;                  /* the reader has set the three below */
     enum sotto_type source_type; /* F32, F16 or BF16 */
-    size_t variable;
-    uint64_t first; /* element of the variable at which it begins */
+    uint64_t at;                 /* where its values are, in the reader's terms */
 };
 
 struct whisper_list {
@@ -42,19 +50,79 @@ struct whisper_list {
 
 struct whisper_source {
     const struct sotto_allocator * allocator;
+    const char * path; /* for messages */
     struct whisper_sizes sizes;
-    char * text; /* spellings of all tokens, each with a 0 */
+    char * text; /* spellings of tokens in the byte alphabet, each with a 0 */
     size_t text_size;
-    const char ** tokens;                /* sizes.n_vocab pointers into it */
+    const char ** tokens;                /* sizes.n_vocab pointers into it, or into what the reader holds */
     struct whisper_list alignment_heads; /* layer, head, layer, head, ... */
     struct whisper_list suppress, suppress_begin;
     struct whisper_tensor * tensors;
     size_t n_tensors, cap_tensors;
-    /* n elements from `first` of tensor `id`, in its source type */
-    enum sotto_status (*read)(void * self, const struct whisper_tensor * tensor, uint64_t first, size_t n, void * dst);
-    void * self;
+    uint8_t * stage; /* values on their way, in the container's type */
+    float * floats;  /* and as f32 */
+
+    void * self; /* the reader's own */
+    enum sotto_status (*read)(const struct whisper_source * source, const struct whisper_tensor * tensor,
+                              uint64_t first, size_t n, void * dst);
+    void (*close)(struct whisper_source * source);
 };
+
+/* ---- readers: open `path` and fill in the source; sotto_i_whisper_source_free afterwards in any case ---- */
+
+enum sotto_status sotto_i_from_ct2(struct whisper_source * source, const char * path);
+enum sotto_status sotto_i_from_bin(struct whisper_source * source, const char * path);
+enum sotto_status sotto_i_from_gguf(struct whisper_source * source, const char * path);
 void sotto_i_whisper_source_free(struct whisper_source * source);
+
+/* ---- writers; params->type is F16 or F32 ---- */
+
+enum sotto_status sotto_i_to_gguf(struct whisper_source * source, const char * out,
+                                  const struct sotto_convert_params * params);
+enum sotto_status sotto_i_to_bin(struct whisper_source * source, const char * out,
+                                 const struct sotto_convert_params * params);
+
+/* ---- what a Whisper model consists of (whisper_layout.c) ---- */
+
+enum whisper_form { WHISPER_GGUF, WHISPER_BIN, WHISPER_CT2 };
+
+struct whisper_name {
+    char text[128];
+};
+/* HPARAMS if sizes are impossible; else all tensors of a model of source->sizes, none found yet, and empty tokens. */
+enum sotto_status sotto_i_whisper_layout(struct whisper_source * source);
+struct whisper_name sotto_i_whisper_name(const struct whisper_tensor * tensor, enum whisper_form form);
+/* The tensor of that name; NULL if there is none. */
+struct whisper_tensor * sotto_i_whisper_find(const struct whisper_source * source, enum whisper_form form,
+                                             const char * name);
+/* Of a CTranslate2 variable that holds `parts` tensors one after another, this is number `part`. */
+void sotto_i_whisper_part(const struct whisper_tensor * tensor, int * part, int * parts);
+enum sotto_status sotto_i_whisper_bad_shape(const struct whisper_source * source, const char * name, int rank,
+                                            const uint64_t * shape, const struct whisper_tensor * tensor, int parts);
+/* Were all found? TENSOR_MISSING names those that were not. Outside .bin the encoder's positions may be missing: then
+ * they are computed when asked for. */
+enum sotto_status sotto_i_whisper_complete(const struct whisper_source * source, enum whisper_form form);
+
+/* ---- values (whisper_values.c) ---- */
+
+/* Take the memory that reading needs. */
+enum sotto_status sotto_i_whisper_stage(struct whisper_source * source);
+/* F16 if that loses nothing, else F32. */
+enum sotto_type sotto_i_whisper_lossless(const struct whisper_source * source);
+/* The type in which a writer stores a tensor. */
+enum sotto_type sotto_i_whisper_stored(const struct whisper_tensor * tensor,
+                                       const struct sotto_convert_params * params);
+/* Elements first..first+n as `type`, F32 or F16. MODEL_NAN if one is too large for F16. */
+enum sotto_status sotto_i_whisper_values(const struct whisper_source * source, const struct whisper_tensor * tensor,
+                                         enum sotto_type type, uint64_t first, size_t n, void * dst);
+enum sotto_status sotto_i_convert_report(const struct sotto_convert_params * params, uint64_t done, uint64_t total);
+
+/* ---- the byte alphabet in which tokens are spelled (alphabet.c) ---- */
+
+/* Raw bytes of a spelling, at most strlen of it; how many, -1 if it is none. */
+int64_t sotto_i_alphabet_decode(const char * spelling, uint8_t * out);
+/* The spelling of n bytes, with a 0: up to 2 n + 1 bytes. How many without the 0. */
+size_t sotto_i_alphabet_encode(const uint8_t * bytes, size_t n, char * out);
 
 /* Text from a file made fit to print: cut to 60 bytes, odd ones as '?'. */
 struct models_shown {
@@ -77,7 +145,7 @@ struct models_stream {
     bool in_parts;
     uint64_t size;
 };
-/* "<folder>/<name>", or its parts if that does not exist. IO. */
+/* "<folder>/<name>", or its parts if that does not exist; folder NULL: the file `name`. IO. */
 enum sotto_status sotto_i_models_stream_open(struct models_stream * stream, const struct sotto_allocator * allocator,
                                              const char * folder, const char * name);
 /* n bytes at `at`; MODEL_TRUNCATED if they are not there. `what` is for the message. */
@@ -86,6 +154,20 @@ enum sotto_status sotto_i_models_stream_read(const struct models_stream * stream
 enum sotto_status sotto_i_models_truncated(const struct models_stream * stream, uint64_t at, uint64_t need,
                                            const char * what);
 void sotto_i_models_stream_close(struct models_stream * stream);
+
+/* Reading a stream from front to back, small pieces through a window. `at` may be moved at will. */
+struct models_cursor {
+    const struct models_stream * stream;
+    uint64_t at;
+    uint64_t window_at;
+    size_t window_len;
+    uint8_t window[4096];
+};
+uint64_t sotto_i_models_left(const struct models_cursor * c);
+/* The next n bytes, 4096 at most; MODEL_TRUNCATED. */
+enum sotto_status sotto_i_models_next(struct models_cursor * c, void * dst, size_t n, const char * what);
+/* A little-endian number of `width` bytes, 8 at most. */
+enum sotto_status sotto_i_models_number(struct models_cursor * c, uint64_t * value, size_t width, const char * what);
 
 /* Does "<folder>/<name>" exist? MEMORY. */
 enum sotto_status sotto_i_models_exists(const struct sotto_allocator * allocator, const char * folder,
@@ -137,13 +219,7 @@ struct ct2_variable * sotto_i_ct2_find(struct ct2_model * model, const char * na
 size_t sotto_i_ct2_width(enum ct2_type type); /* bytes of an item */
 void sotto_i_ct2_close(struct ct2_model * model);
 
-/* Describe the model in `source`, which reads from `model` until either is closed. */
-enum sotto_status sotto_i_ct2_describe(struct ct2_model * model, struct whisper_source * source);
-
-/* ---- writing (whisper_gguf.c, bpe_merges.c) ---- */
-
-enum sotto_status sotto_i_whisper_write(struct whisper_source * source, const char * out,
-                                        const struct sotto_convert_params * params);
+/* ---- merges (bpe_merges.c) ---- */
 
 struct bpe_merges {
     char * text; /* "a b", each with a 0 */
@@ -156,5 +232,23 @@ struct bpe_merges {
 enum sotto_status sotto_i_bpe_merges(const struct sotto_allocator * allocator, const char * const * tokens, size_t n,
                                      struct bpe_merges * out);
 void sotto_i_bpe_merges_free(const struct sotto_allocator * allocator, struct bpe_merges * merges);
+
+/* ---- a file that appears whole or not at all (models_out.c) ---- */
+
+struct models_out {
+    const struct sotto_allocator * allocator;
+    char * target;
+    char * temp; /* being written; NULL if the target is, because it is no regular file */
+    size_t target_size, temp_size;
+    uint8_t * buffer;
+    size_t fill;
+    int fd;
+};
+/* GGUF_IO_OPEN, _WRITE, _RENAME: named as the other writer does. */
+enum sotto_status sotto_i_models_out_open(struct models_out * out, const struct sotto_allocator * allocator,
+                                          const char * path);
+enum sotto_status sotto_i_models_out_put(struct models_out * out, const void * data, size_t n);
+/* Close and rename, or, if `status` tells of a failure, remove. Returns the first failure. */
+enum sotto_status sotto_i_models_out_finish(struct models_out * out, enum sotto_status status);
 
 #endif

@@ -12,12 +12,12 @@
 
 #define MAX_TEXT ((uint64_t)64 << 20)
 
-/* "<folder>/<name>" and room for ".part<n>". */
+/* "<folder>/<name>", or the name alone, and room for ".part<n>". */
 static char * join(const struct sotto_allocator * allocator, const char * folder, const char * name, size_t * size) {
-    *size = strlen(folder) + strlen(name) + 32;
+    *size = (folder != NULL ? strlen(folder) : 0) + strlen(name) + 32;
     char * path = sotto_malloc(allocator, *size, 1);
     if (path != NULL)
-        snprintf(path, *size, "%s/%s", folder, name);
+        snprintf(path, *size, "%s%s%s", folder != NULL ? folder : "", folder != NULL ? "/" : "", name);
     return path;
 }
 
@@ -84,7 +84,7 @@ enum sotto_status sotto_i_models_stream_open(struct models_stream * stream, cons
     int fd = open_file(stream->path, &size);
     if (fd >= 0)
         return add_part(stream, fd, size);
-    return errno == ENOENT ? open_parts(stream) : failed(stream->path);
+    return errno == ENOENT && folder != NULL ? open_parts(stream) : failed(stream->path);
 }
 
 enum sotto_status sotto_i_models_truncated(const struct models_stream * stream, uint64_t at, uint64_t need,
@@ -142,6 +142,35 @@ void sotto_i_models_stream_close(struct models_stream * stream) {
     sotto_mfree(stream->allocator, stream->parts, stream->cap_parts, sizeof(*stream->parts));
     sotto_mfree(stream->allocator, stream->path, stream->path_size, 1);
     *stream = (struct models_stream){ .allocator = stream->allocator };
+}
+
+uint64_t sotto_i_models_left(const struct models_cursor * c) { return c->stream->size - c->at; }
+
+enum sotto_status sotto_i_models_next(struct models_cursor * c, void * dst, size_t n, const char * what) {
+    if (n > sotto_i_models_left(c))
+        return sotto_i_models_truncated(c->stream, c->at, n, what);
+    if (c->at < c->window_at || c->at + n > c->window_at + c->window_len) {
+        uint64_t left = sotto_i_models_left(c);
+        c->window_at = c->at;
+        c->window_len = left < sizeof(c->window) ? (size_t)left : sizeof(c->window);
+        enum sotto_status status = sotto_i_models_stream_read(c->stream, c->at, c->window, c->window_len, what);
+        if (status != SOTTO_OK) {
+            c->window_len = 0;
+            return status;
+        }
+    }
+    memcpy(dst, c->window + (c->at - c->window_at), n);
+    c->at += n;
+    return SOTTO_OK;
+}
+
+enum sotto_status sotto_i_models_number(struct models_cursor * c, uint64_t * value, size_t width, const char * what) {
+    uint8_t bytes[8];
+    enum sotto_status status = sotto_i_models_next(c, bytes, width, what);
+    *value = 0;
+    for (size_t i = 0; i < width && status == SOTTO_OK; i++)
+        *value |= (uint64_t)bytes[i] << (8 * i);
+    return status;
 }
 
 enum sotto_status sotto_i_models_exists(const struct sotto_allocator * allocator, const char * folder,

@@ -4,6 +4,8 @@
 
 #include <math.h>
 
+#include "sotto/speech.h"
+
 #define PI       3.14159265358979323846
 #define TOP      8000.0 /* hertz */
 #define LOG_STEP 27.0   /* mels for each factor of 6.4 above 1000 Hz */
@@ -43,4 +45,13 @@ void sotto_i_mel_filters(int n_bands, float * filters) {
             filters[k + b * SOTTO_I_BINS] = height > 0.0 ? (float)(height * 2.0 / (high - low)) : 0.0f;
         }
     }
+}
+
+enum sotto_status sotto_mel_filters(int n_mels, float * filters) {
+    if (!filters)
+        return sotto_fail(SOTTO_E_NULLARG, "sotto_mel_filters: filters is NULL");
+    if (n_mels < 1 || n_mels > 512)
+        return sotto_fail(SOTTO_E_PARAM, "sotto_mel_filters: n_mels is %d, want 1 to 512", n_mels);
+    sotto_i_mel_filters(n_mels, filters);
+    return SOTTO_OK;
 }

@@ -71,5 +71,13 @@ says "SOTTO_E_IO"
 mkdir "$work/empty"
 code 3 "$SOTTO" convert "$work/empty" "$work/x.gguf"
 says "SOTTO_E_MODEL_FORMAT"
+code 3 "$SOTTO" convert "$work/sound.gguf" "$work/x.gguf"
+says "SOTTO_E_MODEL_FORMAT"
+printf 'GGUF' >"$work/cut.gguf"
+code 3 "$SOTTO" convert "$work/cut.gguf" "$work/x.gguf"
+says "SOTTO_E_MODEL_TRUNCATED"
+printf 'lmgg' >"$work/cut.bin"
+code 3 "$SOTTO" convert "$work/cut.bin" "$work/x.gguf"
+says "SOTTO_E_MODEL_TRUNCATED"
 [ ! -e "$work/x.gguf" ]
 finish

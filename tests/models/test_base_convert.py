@@ -181,4 +181,5 @@ def main():
             os.remove(again)
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())

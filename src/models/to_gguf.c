@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* A Whisper model as GGUF: keys from its sizes and vocabulary, tensors converted as they are written. */
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -8,14 +7,11 @@
 
 #define MAX_SPECIALS 1024
 #define SPECIAL_SIZE 32
-#define STAGE        ((size_t)16384) /* elements converted at once */
 
 struct writer {
     struct whisper_source * source;
     const struct sotto_convert_params * params;
     struct sotto_gguf_context * gguf;
-    uint8_t * stage; /* STAGE elements of the source's type */
-    float * floats;  /* and as f32 */
     uint64_t total;
 };
 
@@ -26,12 +22,11 @@ struct specials {
     bool multilingual;
 };
 
-static struct specials specials_of(int64_t n_vocab) {
+static struct specials specials_of(const struct whisper_sizes * sizes) {
     struct specials s;
-    s.multilingual = n_vocab > WHISPER_MIN_VOCAB;
-    int32_t m = s.multilingual ? 1 : 0;
-    s.n_languages = (int32_t)n_vocab - 51765 - m;
-    s.eot = 50256 + m;
+    s.multilingual = sizes->n_vocab > WHISPER_MIN_VOCAB;
+    s.n_languages = (int32_t)sizes->n_vocab - 51765 - (s.multilingual ? 1 : 0);
+    s.eot = whisper_eot(sizes);
     s.sot = s.eot + 1;
     s.translate = s.sot + 1 + s.n_languages;
     s.transcribe = s.translate + 1;
@@ -217,64 +212,20 @@ static enum sotto_status set_vocabulary(struct writer * w, const struct specials
 
 /* ---- tensors ---- */
 
-static enum sotto_type target_type(const struct writer * w, const struct whisper_tensor * t) {
-    return t->weight ? w->params->type : SOTTO_TYPE_F32;
-}
-
-static void to_floats(enum sotto_type type, const void * in, float * out, size_t n) {
-    if (type == SOTTO_TYPE_F16)
-        sotto_fp16_to_fp32_row(in, out, (int64_t)n);
-    else if (type == SOTTO_TYPE_BF16)
-        sotto_bf16_to_fp32_row(in, out, (int64_t)n);
-    else
-        memcpy(out, in, n * sizeof(*out));
-}
-
-/* Round to f16; what was finite has to stay so. */
-static enum sotto_status to_halves(const struct whisper_tensor * t, const float * in, sotto_fp16_t * out, size_t n) {
-    sotto_fp32_to_fp16_row(in, out, (int64_t)n);
-    for (size_t i = 0; i < n; i++) {
-        if (isfinite(in[i]) && (out[i] & 0x7C00) == 0x7C00)
-            return sotto_fail(SOTTO_E_MODEL_NAN, "sotto_convert: a weight of '%s' is %g, too large for f16; use f32",
-                              t->name, (double)in[i]);
-    }
-    return SOTTO_OK;
-}
-
-static enum sotto_status convert_piece(struct writer * w, const struct whisper_tensor * t, uint64_t first, size_t n,
-                                       void * dst) {
-    enum sotto_type type = target_type(w, t);
-    if (type == t->source_type)
-        return w->source->read(w->source->self, t, first, n, dst);
-    enum sotto_status status = w->source->read(w->source->self, t, first, n, w->stage);
-    if (status != SOTTO_OK)
-        return status;
-    to_floats(t->source_type, w->stage, type == SOTTO_TYPE_F32 ? dst : w->floats, n);
-    return type == SOTTO_TYPE_F32 ? SOTTO_OK : to_halves(t, w->floats, dst, n);
-}
-
-static enum sotto_status report(const struct writer * w, uint64_t done) {
-    if (w->params->progress == NULL || w->params->progress(done, w->total, w->params->progress_user_data))
-        return SOTTO_OK;
-    return sotto_fail(SOTTO_E_ABORTED, "sotto_convert: the caller asked to stop");
+/* Ids are not places in the source: what is computed has no tensor in the file. */
+static const struct whisper_tensor * tensor_of(const struct writer * w, int64_t id) {
+    return sotto_i_whisper_find(w->source, WHISPER_GGUF, sotto_gguf_get_tensor_name(w->gguf, id));
 }
 
 static enum sotto_status read_tensor(void * user_data, int64_t id, void * dst, size_t offset, size_t size) {
     struct writer * w = user_data;
-    const struct whisper_tensor * t = &w->source->tensors[id];
-    size_t width = sotto_type_size(target_type(w, t));
-    uint8_t * out = dst;
-    uint64_t first = offset / width;
-    for (size_t left = size / width; left > 0;) {
-        size_t n = left < STAGE ? left : STAGE;
-        enum sotto_status status = convert_piece(w, t, first, n, out);
-        if (status != SOTTO_OK)
-            return status;
-        out += n * width;
-        first += n;
-        left -= n;
-    }
-    return report(w, sotto_gguf_get_tensor_offset(w->gguf, id) + offset + size);
+    const struct whisper_tensor * t = tensor_of(w, id);
+    enum sotto_type type = sotto_i_whisper_stored(t, w->params);
+    size_t width = sotto_type_size(type);
+    enum sotto_status status = sotto_i_whisper_values(w->source, t, type, offset / width, size / width, dst);
+    if (status != SOTTO_OK)
+        return status;
+    return sotto_i_convert_report(w->params, sotto_gguf_get_tensor_offset(w->gguf, id) + offset + size, w->total);
 }
 
 static enum sotto_status add_tensor(struct writer * w, struct sotto_context * ctx, const struct whisper_tensor * t) {
@@ -282,12 +233,12 @@ static enum sotto_status add_tensor(struct writer * w, struct sotto_context * ct
     for (int i = 0; i < t->rank; i++)
         ne[i] = t->shape[t->rank - 1 - i];
     sotto_reset(ctx);
-    struct sotto_tensor * tensor = sotto_new_tensor(ctx, target_type(w, t), t->rank, ne);
+    struct sotto_tensor * tensor = sotto_new_tensor(ctx, sotto_i_whisper_stored(t, w->params), t->rank, ne);
     if (tensor == NULL)
         return sotto_context_status(ctx);
-    sotto_set_name(tensor, t->name);
+    sotto_set_name(tensor, sotto_i_whisper_name(t, WHISPER_GGUF).text);
     enum sotto_status status = sotto_gguf_add_tensor(w->gguf, tensor);
-    return status == SOTTO_OK ? sotto_gguf_set_tensor_reader(w->gguf, t->name, read_tensor, w) : status;
+    return status == SOTTO_OK ? sotto_gguf_set_tensor_reader(w->gguf, tensor->name, read_tensor, w) : status;
 }
 
 static enum sotto_status add_tensors(struct writer * w) {
@@ -296,8 +247,10 @@ static enum sotto_status add_tensors(struct writer * w) {
     if (ctx == NULL)
         return SOTTO_E_MEMORY;
     enum sotto_status status = SOTTO_OK;
-    for (size_t i = 0; i < w->source->n_tensors && status == SOTTO_OK; i++)
-        status = add_tensor(w, ctx, &w->source->tensors[i]);
+    for (size_t i = 0; i < w->source->n_tensors && status == SOTTO_OK; i++) {
+        if (w->source->tensors[i].found)
+            status = add_tensor(w, ctx, &w->source->tensors[i]);
+    }
     sotto_free(ctx);
     w->total = sotto_gguf_get_data_size(w->gguf);
     return status;
@@ -305,7 +258,7 @@ static enum sotto_status add_tensors(struct writer * w) {
 
 static enum sotto_status write_file(struct writer * w, const char * out) {
     const struct whisper_sizes * s = &w->source->sizes;
-    struct specials sp = specials_of(s->n_vocab);
+    struct specials sp = specials_of(s);
     enum sotto_status status = set_general(w, s);
     SET(status, set_sizes(w, s));
     SET(status, set_traits(w, s, &sp));
@@ -316,27 +269,11 @@ static enum sotto_status write_file(struct writer * w, const char * out) {
     return sotto_gguf_write_to_file(w->gguf, out, false) ? SOTTO_OK : sotto_last_error();
 }
 
-enum sotto_status sotto_i_whisper_write(struct whisper_source * source, const char * out,
-                                        const struct sotto_convert_params * params) {
+enum sotto_status sotto_i_to_gguf(struct whisper_source * source, const char * out,
+                                  const struct sotto_convert_params * params) {
     struct writer w = { .source = source, .params = params };
     w.gguf = sotto_gguf_init_empty_ext(source->allocator);
-    w.stage = sotto_malloc(source->allocator, STAGE, sizeof(float));
-    w.floats = sotto_malloc(source->allocator, STAGE, sizeof(float));
-    enum sotto_status status = SOTTO_E_MEMORY;
-    if (w.gguf != NULL && w.stage != NULL && w.floats != NULL)
-        status = write_file(&w, out);
-    sotto_mfree(source->allocator, w.stage, STAGE, sizeof(float));
-    sotto_mfree(source->allocator, w.floats, STAGE, sizeof(float));
+    enum sotto_status status = w.gguf != NULL ? write_file(&w, out) : SOTTO_E_MEMORY;
     sotto_gguf_free(w.gguf);
     return status;
-}
-
-void sotto_i_whisper_source_free(struct whisper_source * source) {
-    const struct sotto_allocator * allocator = source->allocator;
-    sotto_mfree(allocator, source->text, source->text_size, 1);
-    sotto_mfree(allocator, source->tokens, (size_t)source->sizes.n_vocab, sizeof(*source->tokens));
-    sotto_mfree(allocator, source->alignment_heads.ids, source->alignment_heads.n, sizeof(int32_t));
-    sotto_mfree(allocator, source->suppress.ids, source->suppress.n, sizeof(int32_t));
-    sotto_mfree(allocator, source->suppress_begin.ids, source->suppress_begin.n, sizeof(int32_t));
-    sotto_mfree(allocator, source->tensors, source->cap_tensors, sizeof(*source->tensors));
 }
