@@ -60,6 +60,14 @@ test-long: setup-test build
 bench: setup-bench build $(MODELS)/base.gguf
 	@set -e; for program in build/bench/bench_*; do "$$program"; done
 
+# Libraries, headers, pkg-config files, CMake package and command line: make install [PREFIX=/usr] [DESTDIR=/stage]
+install: PREFIX ?= /usr/local
+install: setup-build
+	@command -v ninja >/dev/null && CMAKE_GENERATOR=$${CMAKE_GENERATOR-Ninja} && export CMAKE_GENERATOR; \
+	cmake --preset release -DCMAKE_INSTALL_PREFIX="$(PREFIX)" --log-level=NOTICE && \
+	cmake --build --preset release -j $(JOBS)
+	DESTDIR="$(DESTDIR)" cmake --install build
+
 format:
 	@tools/venv
 	@tools/format
@@ -74,6 +82,6 @@ check:
 clean:
 	rm -rf build build-*
 
-.PHONY: all build demo test test-long bench format check clean
+.PHONY: all build demo test test-long bench install format check clean
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
