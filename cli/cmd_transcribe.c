@@ -19,6 +19,8 @@ struct job {
     enum format format;
     struct sotto_model * model;
     struct sotto_state * state;
+    struct sotto_audio_params audio;
+    struct sotto_raw_format raw;
     struct out_file out;
     int n_done, n_unread; /* files; of those that failed, the ones whose sound could not be had */
     enum exit_code worst; /* EXIT_DONE, or a failure that ends the run */
@@ -119,15 +121,10 @@ static size_t read_stdin(void * user_data, void * dst, size_t n) {
     return got == 0 && ferror(stdin) ? SIZE_MAX : got;
 }
 
-static enum sotto_status load(const char * name, struct sotto_audio ** audio) {
-    enum sotto_status status = strcmp(name, "-") == 0
-                                   ? sotto_audio_load_callback(read_stdin, NULL, "standard input", NULL, audio)
-                                   : sotto_audio_load(name, NULL, audio);
-    if (status == SOTTO_OK && (*audio)->rate != SOTTO_SAMPLE_RATE)
-        status = sotto_fail(SOTTO_E_UNSUPPORTED,
-                            "%s has %d samples a second, %d are needed; convert it: ffmpeg -i IN -ar %d -ac 1 OUT.wav",
-                            name, (*audio)->rate, SOTTO_SAMPLE_RATE, SOTTO_SAMPLE_RATE);
-    return status;
+static enum sotto_status load(const struct job * job, const char * name, struct sotto_audio ** audio) {
+    if (strcmp(name, "-") == 0)
+        return sotto_audio_load_callback(read_stdin, NULL, "standard input", &job->audio, audio);
+    return sotto_audio_load(name, &job->audio, audio);
 }
 
 static bool stop_asked(void * data) {
@@ -160,7 +157,7 @@ static enum exit_code verdict(enum sotto_status status) {
 
 static void transcribe_file(struct job * job, const char * name) {
     struct sotto_audio * audio = NULL;
-    enum sotto_status status = load(name, &audio);
+    enum sotto_status status = load(job, name, &audio);
     bool unread = status != SOTTO_OK;
     if (!unread)
         status = recognise(job, name, audio);
@@ -218,6 +215,16 @@ static enum exit_code run(struct job * job) {
     return out_close(&job->out, keep) ? code : EXIT_OUTPUT;
 }
 
+/* How sound is to be loaded; false if --raw makes no sense. */
+static bool set_audio(struct job * job) {
+    job->audio = sotto_audio_default_params();
+    job->audio.rate = SOTTO_SAMPLE_RATE;
+    if (job->options->raw == NULL)
+        return true;
+    job->audio.raw = &job->raw;
+    return sotto_raw_format_parse(job->options->raw, &job->raw) == SOTTO_OK;
+}
+
 static bool is_language(const char * language) {
     return language == NULL || language[0] == 0 || strcmp(language, "auto") == 0 || sotto_language_id(language) >= 0;
 }
@@ -229,6 +236,10 @@ enum exit_code command_transcribe(const struct options * options) {
         job.format = strcmp(options->format, "jsonl") == 0 ? JSONL : TXT;
     if (!is_language(options->language)) {
         fprintf(stderr, "sotto transcribe: '%s' is no language; give a code such as en, or auto\n", options->language);
+        return EXIT_USAGE;
+    }
+    if (!set_audio(&job)) {
+        fprintf(stderr, "sotto transcribe: %s\n", sotto_last_error_text());
         return EXIT_USAGE;
     }
     enum exit_code code = run(&job);

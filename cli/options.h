@@ -18,6 +18,7 @@ struct options {
     const char * model;
     const char * language;
     int threads; /* 0 = not given */
+    const char * raw;
     const char * format;
     const char * output;
     const char * type;

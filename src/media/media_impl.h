@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Between reading bytes, walking containers, and decoding samples. */
+/* How sound travels: input (bytes) - container - pcm (samples to mono) - sink (resampling, one growing array). */
 #ifndef SOTTO_MEDIA_IMPL_H
 #define SOTTO_MEDIA_IMPL_H
 
@@ -10,14 +10,21 @@
 #define MEDIA_MAX_CHANNELS 64
 #define MEDIA_MIN_RATE     1000
 #define MEDIA_MAX_RATE     768000
+#define MEDIA_HEAD         4096
 
-/* ---- bytes, front to back (audio_load.c) ---- */
+/* ---- bytes (media_input.c) ---- */
 
 struct media_input {
     sotto_audio_read_callback read;
+    bool (*seek)(void * user_data, uint64_t at); /* NULL: front to back only */
     void * user_data;
     const char * name;
-    uint64_t at;      /* bytes delivered */
+    uint64_t size;            /* with seek: where the input ends */
+    uint64_t at;              /* bytes delivered, or where seeking went */
+    uint8_t head[MEDIA_HEAD]; /* the first bytes, kept so that a second reader can begin anew */
+    size_t n_head, head_at;
+    bool past_head;   /* bytes behind the head were delivered */
+    bool failed;      /* reading failed, so the input is not just at its end */
     uint8_t ahead[8]; /* looked at and put back */
     size_t n_ahead;
 };
@@ -28,35 +35,63 @@ enum sotto_status sotto_i_media_read(struct media_input * in, void * dst, size_t
 void sotto_i_media_unread(struct media_input * in, const void * bytes, size_t n);
 /* Pass over n bytes; *got < n at the end of the input. */
 enum sotto_status sotto_i_media_skip(struct media_input * in, uint64_t n, uint64_t * got);
+/* Fill the head; once, before anything else is read. */
+enum sotto_status sotto_i_media_begin(struct media_input * in);
+/* Begin anew; false if what was read is gone. */
+bool sotto_i_media_rewind(struct media_input * in);
+bool sotto_i_media_seek(struct media_input * in, uint64_t at);
 
-/* ---- samples (pcm_decode.c) ---- */
-
-enum pcm_code { PCM_U8, PCM_S16, PCM_S24, PCM_S32, PCM_F32, PCM_F64, PCM_ALAW, PCM_MULAW };
+/* ---- samples to mono (pcm_decode.c) ---- */
 
 struct pcm_format {
-    enum pcm_code code;
+    enum sotto_sample_coding code;
+    bool big; /* endian */
     int channels;
     int rate;
 };
-size_t sotto_i_pcm_width(enum pcm_code code); /* bytes of a sample */
-/* Decode n frames of little-endian samples to the mean of their channels. The index of the first frame that is NaN or
- * infinite, or n. */
-size_t sotto_i_pcm_decode(const struct pcm_format * format, const uint8_t * in, float * out, size_t n);
+size_t sotto_i_pcm_width(enum sotto_sample_coding code); /* bytes of a sample */
+bool sotto_i_pcm_host_is_big(void);
+/* sum[i] += sample i of one channel, whose samples lie `step` bytes apart. */
+void sotto_i_pcm_add(enum sotto_sample_coding code, bool big, const uint8_t * in, size_t step, double * sum, size_t n);
+/* Means of channels from their sums. The index of the first that is NaN or infinite, or n. */
+size_t sotto_i_pcm_mean(const double * sum, int channels, float * out, size_t n);
+/* "s16le" and the like; false if there is no such coding. */
+bool sotto_i_pcm_named(const char * name, size_t size, enum sotto_sample_coding * code, bool * big);
 
-/* ---- sound that grows as it is read (audio_load.c) ---- */
+/* ---- sound that grows as it is read (media_sink.c) ---- */
+
+struct resampler;
 
 struct media_sink {
     const struct sotto_allocator * allocator;
+    const char * name; /* of the input */
     float * samples;
     size_t n, cap;
     size_t max;
+    int wanted;   /* rate to deliver, 0 = as it comes */
+    int rate;     /* of what is put in, 0 before the first begin */
+    int channels; /* of the input */
+    struct resampler * resampler;
 };
-/* Decode everything up to `limit` bytes, or to the end of the input, into the sink. */
-enum sotto_status sotto_i_media_decode(struct media_input * in, const struct pcm_format * format, uint64_t limit,
-                                       struct media_sink * sink);
+/* What follows has this many samples a second, from this many channels. Again when that changes. */
+enum sotto_status sotto_i_sink_begin(struct media_sink * sink, int rate, int channels);
+/* The mean of `channels` planes, sample i of plane c at planes[c] + i * step. */
+enum sotto_status sotto_i_sink_put(struct media_sink * sink, enum sotto_sample_coding code, bool big,
+                                   const uint8_t * const * planes, size_t step, int channels, size_t n);
+enum sotto_status sotto_i_sink_silence(struct media_sink * sink, uint64_t n);
+enum sotto_status sotto_i_sink_end(struct media_sink * sink);
+/* Frees what is only needed while it grows; the samples stay. */
+void sotto_i_sink_free(struct media_sink * sink);
 
-/* ---- containers (wav_read.c) ---- */
+/* Decode interleaved samples up to `limit` bytes, or to the end of the input, into a sink that has begun. */
+enum sotto_status sotto_i_pcm_read(struct media_input * in, const struct pcm_format * format, uint64_t limit,
+                                   struct media_sink * sink);
 
-enum sotto_status sotto_i_wav_read(struct media_input * in, struct pcm_format * format, struct media_sink * sink);
+/* ---- containers ---- */
+
+/* wav_read.c */
+enum sotto_status sotto_i_wav_read(struct media_input * in, struct media_sink * sink);
+/* ffmpeg_read.c; UNSUPPORTED in builds without FFmpeg. */
+enum sotto_status sotto_i_ffmpeg_read(struct media_input * in, struct media_sink * sink);
 
 #endif

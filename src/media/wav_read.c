@@ -17,7 +17,7 @@
 
 struct wav {
     struct media_input * in;
-    struct pcm_format * format;
+    struct pcm_format format;
     uint64_t end;       /* of the RIFF chunk, 0 if nobody filled it in */
     uint64_t data_size; /* from ds64, 0 without */
     bool has_format;
@@ -47,12 +47,13 @@ static enum sotto_status unknown_guid(const struct wav * w, const uint8_t * g) {
 }
 
 /* How samples of a format tag and width are coded. */
-static enum sotto_status find_code(const struct wav * w, uint32_t tag, uint32_t bits, enum pcm_code * code) {
+static enum sotto_status find_code(const struct wav * w, uint32_t tag, uint32_t bits, enum sotto_sample_coding * code) {
     static const struct {
         uint32_t tag, bits;
-        enum pcm_code code;
-    } known[] = { { 1, 8, PCM_U8 },   { 1, 16, PCM_S16 }, { 1, 24, PCM_S24 }, { 1, 32, PCM_S32 },
-                  { 3, 32, PCM_F32 }, { 3, 64, PCM_F64 }, { 6, 8, PCM_ALAW }, { 7, 8, PCM_MULAW } };
+        enum sotto_sample_coding code;
+    } known[] = { { 1, 8, SOTTO_SAMPLE_U8 },   { 1, 16, SOTTO_SAMPLE_S16 }, { 1, 24, SOTTO_SAMPLE_S24 },
+                  { 1, 32, SOTTO_SAMPLE_S32 }, { 3, 32, SOTTO_SAMPLE_F32 }, { 3, 64, SOTTO_SAMPLE_F64 },
+                  { 6, 8, SOTTO_SAMPLE_ALAW }, { 7, 8, SOTTO_SAMPLE_MULAW } };
     bool tag_known = false;
     for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
         tag_known = tag_known || known[i].tag == tag;
@@ -94,13 +95,13 @@ static enum sotto_status parse_format(struct wav * w, const uint8_t * fmt, size_
             return unknown_guid(w, fmt + 24);
         tag = u16(fmt + 24);
     }
-    enum pcm_code code = PCM_U8;
+    enum sotto_sample_coding code = SOTTO_SAMPLE_U8;
     enum sotto_status status = find_code(w, tag, bits, &code);
     if (status == SOTTO_OK)
         status = check_numbers(w, u16(fmt + 2), u32(fmt + 4), u16(fmt + 12), sotto_i_pcm_width(code));
     if (status != SOTTO_OK)
         return status;
-    *w->format = (struct pcm_format){ code, (int)u16(fmt + 2), (int)u32(fmt + 4) };
+    w->format = (struct pcm_format){ code, false, (int)u16(fmt + 2), (int)u32(fmt + 4) };
     w->has_format = true;
     return SOTTO_OK;
 }
@@ -178,7 +179,9 @@ static enum sotto_status read_data(struct wav * w, uint32_t size, struct media_s
     enum sotto_status status = data_length(w, size, &length);
     uint64_t begin = w->in->at;
     if (status == SOTTO_OK)
-        status = sotto_i_media_decode(w->in, w->format, length, sink);
+        status = sotto_i_sink_begin(sink, w->format.rate, w->format.channels);
+    if (status == SOTTO_OK)
+        status = sotto_i_pcm_read(w->in, &w->format, length, sink);
     if (status == SOTTO_OK && length != UINT64_MAX && w->in->at - begin < length)
         sotto_log(SOTTO_LOG_WARN, "sotto_audio_load: %s: %llu bytes of sound were announced, %llu are there\n",
                   w->in->name, (unsigned long long)length, (unsigned long long)(w->in->at - begin));
@@ -192,7 +195,8 @@ static enum sotto_status read_riff(struct wav * w) {
     if (status != SOTTO_OK)
         return status;
     if (got < sizeof(head) || (memcmp(head, "RIFF", 4) != 0 && memcmp(head, "RF64", 4) != 0))
-        return sotto_fail(SOTTO_E_AUDIO_FORMAT, "sotto_audio_load: %s is no WAV file%s; convert it to WAV first",
+        return sotto_fail(SOTTO_E_AUDIO_FORMAT,
+                          "sotto_audio_load: %s is no WAV file%s; convert it to WAV, or name the form of raw samples",
                           w->in->name, got == 0 ? " (it is empty)" : "");
     if (memcmp(head + 8, "WAVE", 4) != 0)
         return corrupt(w, "a RIFF file that is no WAVE");
@@ -201,8 +205,8 @@ static enum sotto_status read_riff(struct wav * w) {
     return SOTTO_OK;
 }
 
-enum sotto_status sotto_i_wav_read(struct media_input * in, struct pcm_format * format, struct media_sink * sink) {
-    struct wav w = { .in = in, .format = format };
+enum sotto_status sotto_i_wav_read(struct media_input * in, struct media_sink * sink) {
+    struct wav w = { .in = in };
     enum sotto_status status = read_riff(&w);
     while (status == SOTTO_OK) {
         uint8_t head[8];

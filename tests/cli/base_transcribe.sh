@@ -67,23 +67,30 @@ printf '\0\0\0\x20ftypM4A \0\0\0\0' >"$work/song.wav"
 head -c 44 "$clip" >"$work/nothing.wav"
 code 1 "$SOTTO" transcribe -l en "$work/song.wav" "$clip" "$work/absent.wav"
 same "$work/out" "$work/lines"
-says "song.wav: SOTTO_E_AUDIO_FORMAT"
+says "song.wav: SOTTO_E_AUDIO_"
 says "absent.wav: SOTTO_E_IO"
 echo old >"$work/old.txt"
 code 4 "$SOTTO" transcribe -l en -o "$work/old.txt" "$work/song.wav" "$work/nothing.wav" "$work" "$work/absent.wav"
 says "nothing.wav: SOTTO_E_AUDIO_EMPTY"
 echo old >"$work/expected"
 same "$work/old.txt" "$work/expected"
-"$python" - "$clip" "$work/slow.wav" <<'PY'
+
+# other rates, and samples without a header
+"$python" - "$clip" "$work/fast.wav" <<'PY'
 import sys, wave
 source, target = wave.open(sys.argv[1]), wave.open(sys.argv[2], "wb")
-target.setparams(source.getparams())
-target.setframerate(8000)
-target.writeframes(source.readframes(8000))
+target.setparams((2, 2, 48000, 0, "NONE", None))
+frames = source.readframes(source.getnframes())
+target.writeframes(b"".join(6 * frames[i:i + 2] for i in range(0, len(frames), 2)))
 PY
-code 4 "$SOTTO" transcribe "$work/slow.wav"
-says "8000 samples a second"
-says "ffmpeg"
+code 0 "$SOTTO" transcribe -l en --format txt "$work/fast.wav"
+code 0 "$SOTTO" transcribe -l en --format txt "$clip"
+tail -c +45 "$clip" >"$work/clip.raw"
+cp "$work/out" "$work/expected"
+code 0 "$SOTTO" transcribe -l en --format txt --raw s16le:16000:1 "$work/clip.raw"
+same "$work/out" "$work/expected"
+code 0 "$SOTTO" transcribe -l en --format txt --raw s16le - <"$work/clip.raw"
+same "$work/out" "$work/expected"
 code 3 "$SOTTO" transcribe -m "$clip" "$clip"
 
 # an interrupt ends it tidily

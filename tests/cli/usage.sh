@@ -37,6 +37,10 @@ for format in "" srt txt\|jsonl tx; do
     code 2 "$SOTTO" transcribe --format="$format" x.wav
     says "--format takes one of txt|jsonl"
 done
+for raw in "" s16 s16le:0 s16le:16000:0 wav; do
+    code 2 "$SOTTO" transcribe --raw "$raw" x.raw
+    says "s16le:16000:1"
+done
 code 2 "$SOTTO" transcribe -l klingon x.wav
 says "'klingon' is no language"
 code 2 "$SOTTO" transcribe --help=yes x.wav

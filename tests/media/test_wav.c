@@ -142,13 +142,15 @@ static size_t read_pipe(void * user_data, void * dst, size_t n) {
 /* Load as a file and through pipes that deliver little at a time; all have to agree. */
 static enum sotto_status load(const struct wav * w, struct sotto_audio ** audio) {
     const char * path = temp_path("test.wav");
+    struct sotto_audio_params params = sotto_audio_default_params();
+    params.reader = SOTTO_AUDIO_OWN;
     write_bytes(path, w->data, w->size);
-    enum sotto_status status = sotto_audio_load(path, NULL, audio);
+    enum sotto_status status = sotto_audio_load(path, &params, audio);
     unlink(path);
     for (size_t step = 1; step < 100000; step *= 37) {
         struct pipe_state p = { w, 0, step };
         struct sotto_audio * other;
-        assert_int_equal(sotto_audio_load_callback(read_pipe, &p, "pipe", NULL, &other), status);
+        assert_int_equal(sotto_audio_load_callback(read_pipe, &p, "pipe", &params, &other), status);
         assert_true((other != NULL) == (status == SOTTO_OK));
         if (other != NULL) {
             assert_int_equal(other->n_samples, (*audio)->n_samples);
