@@ -20,11 +20,10 @@ static void print_segments(const struct sotto_state * state) {
 
 /* What a state does with one recording. The model and the state can take the next one afterwards. */
 static enum sotto_status transcribe(struct sotto_state * state, const char * path) {
-    struct sotto_audio * audio = NULL; /* mono samples */
-    enum sotto_status status = sotto_audio_load(path, NULL, &audio);
-    if (status == SOTTO_OK && audio->rate != SOTTO_SAMPLE_RATE)
-        status = sotto_fail(SOTTO_E_UNSUPPORTED, "%s has %d samples a second, %d are needed", path, audio->rate,
-                            SOTTO_SAMPLE_RATE);
+    struct sotto_audio_params audio_params = sotto_audio_default_params();
+    audio_params.rate = SOTTO_SAMPLE_RATE;
+    struct sotto_audio * audio = NULL; /* mono samples, from any kind of file */
+    enum sotto_status status = sotto_audio_load(path, &audio_params, &audio);
 
     struct sotto_transcribe_params params = sotto_transcribe_default_params();
     params.language = "auto"; /* or "en", "german", ... */
