@@ -8,7 +8,7 @@ CLIP   := $(CLIPS)/sense_and_sensibility_01_austen_64kb-0870.wav
 JOBS   := $(shell getconf _NPROCESSORS_ONLN)
 WERROR := OFF
 
-# $(call build,PRESET,WERROR): with ninja where there is one, looked up late since set-up may just have installed it
+# $(call build,PRESET,WERROR and more options): with ninja where there is one, looked up late since set-up may just have installed it
 define build
 @command -v ninja >/dev/null && CMAKE_GENERATOR=$${CMAKE_GENERATOR-Ninja} && export CMAKE_GENERATOR; \
 cmake --preset $(1) -DSOTTO_WERROR=$(2) --log-level=NOTICE && cmake --build --preset $(1) -j $(JOBS)
@@ -63,9 +63,7 @@ bench: setup-bench build $(MODELS)/base.gguf
 # Libraries, headers, pkg-config files, CMake package and command line: make install [PREFIX=/usr] [DESTDIR=/stage]
 install: PREFIX ?= /usr/local
 install: setup-build
-	@command -v ninja >/dev/null && CMAKE_GENERATOR=$${CMAKE_GENERATOR-Ninja} && export CMAKE_GENERATOR; \
-	cmake --preset release -DCMAKE_INSTALL_PREFIX="$(PREFIX)" --log-level=NOTICE && \
-	cmake --build --preset release -j $(JOBS)
+	$(call build,release,$(WERROR) -DCMAKE_INSTALL_PREFIX="$(PREFIX)")
 	DESTDIR="$(DESTDIR)" cmake --install build
 
 format:
