@@ -29,6 +29,9 @@ static enum sotto_status read_source(struct media_input * in, uint8_t * dst, siz
 }
 
 enum sotto_status sotto_i_media_read(struct media_input * in, void * dst, size_t n, size_t * got) {
+    *got = 0;
+    if (n == 0)
+        return SOTTO_OK; /* dst may be NULL */
     uint8_t * to = dst;
     size_t ahead = take(to, in->ahead, in->n_ahead, n);
     memmove(in->ahead, in->ahead + ahead, in->n_ahead - ahead);

@@ -21,7 +21,7 @@
 #define BETA     9.0
 #define LANES    8
 #define MAX_ROWS (1u << 18) /* weights of all phases together that are kept */
-#define FINE     4096       /* steps of the fine table in a period; linear between them is off by 7e-8 at most */
+#define FINE     2048       /* steps of the fine table in a period; linear between them is off by 3e-7 at most */
 #define N_FINE   ((size_t)HALF * FINE + 2) /* one behind the end, to go towards */
 
 static const double PI = 3.14159265358979323846;

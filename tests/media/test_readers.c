@@ -182,7 +182,7 @@ static double snr(const struct sotto_audio * a, const struct sotto_audio * b, in
     double best = -INFINITY;
     for (int shift = -most; shift <= most; shift++) {
         double aa = 0, ab = 0, bb = 0;
-        for (int i = from_second * a->rate; i < 5 * a->rate; i += 3) {
+        for (int i = from_second * a->rate; i < 5 * a->rate; i += 13) {
             double x = (double)a->samples[i];
             double y = (double)b->samples[i + shift];
             aa += x * x;

@@ -93,7 +93,7 @@ static void aliases(void ** state) {
     static const int rates[] = { 22050, 24000, 44100, 48000, 96000, 192000 };
     double worst = -INFINITY;
     for (size_t i = 0; i < sizeof(rates) / sizeof(rates[0]); i++) {
-        for (double hz = 8300; hz < rates[i] / 2.0; hz = hz < 9000 ? hz + 50 : hz * 1.13) {
+        for (double hz = 8300; hz < rates[i] / 2.0; hz = hz < 8600 ? hz + 50 : hz * 1.23) {
             double db = rest(hz, rates[i], OUT, 0);
             worst = db > worst ? db : worst;
             if (db > -70)
