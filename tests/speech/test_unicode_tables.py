@@ -26,7 +26,21 @@ def classes(text):
     return table
 
 
+def compare_eval():
+    """The tables of the normalisers, where the interpreter has their version; tests/eval tries them in any case."""
+    with open(os.path.join(ROOT, "src/speech/eval_unicode.def"), encoding="utf-8") as file:
+        committed = file.read()
+    made = subprocess.run([sys.executable, os.path.join(ROOT, "tools/gen-unicode-tables"), "eval"], check=True,
+                          stdout=subprocess.PIPE, text=True).stdout
+    sections = re.findall(r"#ifdef ([A-Z]+)", committed)
+    assert sections == re.findall(r"#ifdef ([A-Z]+)", made) and len(sections) == 9
+    if f"data of Unicode {unicodedata.unidata_version} by" in committed:
+        assert committed == made, "src/speech/eval_unicode.def is not what tools/gen-unicode-tables eval prints"
+        print("eval_unicode.def is the same")
+
+
 def main():
+    compare_eval()
     with open(os.path.join(ROOT, "src/speech/unicode.def"), encoding="utf-8") as file:
         committed = file.read()
     made = subprocess.run([sys.executable, os.path.join(ROOT, "tools/gen-unicode-tables")], check=True,
