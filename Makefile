@@ -35,6 +35,11 @@ $(MODELS)/base.gguf: | build
 	tools/fetch-model base
 	build/sotto convert $(MODELS)/base-ct2 $@ --type f16
 
+# The same weights in whisper.cpp's container, for peers
+$(MODELS)/base.bin: | build
+	tools/fetch-model base
+	build/sotto convert $(MODELS)/base-ct2 $@ --type f16
+
 # Warnings are errors in the release build alone: under sanitizers gcc's guesses about values go wrong.
 # All that a change has to pass: every test in the release build, those that need no large model again under
 # the sanitizers, then once more at each lower CPU level.
@@ -57,8 +62,11 @@ test: setup-test check
 test-long: setup-test build
 	$(CTEST) --test-dir build -L long
 
-bench: setup-bench build $(MODELS)/base.gguf
+bench: setup-bench build $(MODELS)/base.gguf $(MODELS)/base.bin
+	@tools/venv bench
+	@tools/fetch-jfk
 	@set -e; for program in build/bench/bench_*; do "$$program"; done
+	@.venv-bench/bin/python bench/peers.py
 
 # Libraries, headers, pkg-config files, CMake package and command line: make install [PREFIX=/usr] [DESTDIR=/stage]
 install: PREFIX ?= /usr/local

@@ -37,6 +37,13 @@ static double now(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+static double cpu_seconds(void) {
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+           1e-6 * (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
+}
+
 static int compare(const void * a, const void * b) {
     const double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
@@ -125,6 +132,7 @@ static bool parse(int argc, char ** argv, struct options * o) {
 
 struct times {
     double open, encode[MAX_REPS], step[MAX_REPS], whole[MAX_REPS];
+    double cpu[MAX_REPS]; /* processor seconds of the whole, all threads */
 };
 
 static bool measure(struct sotto_state * state, const struct options * o, const struct sound * sound,
@@ -142,11 +150,24 @@ static bool measure(struct sotto_state * state, const struct options * o, const 
             ok = sotto_decode(state, &token, 1, k) == SOTTO_OK;
         times->step[i] = (now() - t) / N_STEPS;
         t = now();
+        const double cpu = cpu_seconds();
         ok = ok && sotto_transcribe(state, sound->samples, sound->n, &params) == SOTTO_OK;
+        times->cpu[i] = cpu_seconds() - cpu;
         times->whole[i] = now() - t;
         ok = ok && sotto_pcm_to_mel(state, sound->samples, sound->n, 0, SOTTO_PAD_ZERO) == SOTTO_OK;
     }
     return ok;
+}
+
+static void print_json_text(const struct sotto_state * state) {
+    putchar('"');
+    for (int i = 0; i < sotto_n_segments(state); i++)
+        for (const char * p = sotto_get_segment(state, i)->text; *p != '\0'; p++) {
+            if (*p == '"' || *p == '\\')
+                putchar('\\');
+            putchar((unsigned char)*p < ' ' ? ' ' : *p);
+        }
+    putchar('"');
 }
 
 static void report(const struct options * o, const struct sotto_state * state, const struct sound * sound,
@@ -164,9 +185,11 @@ static void report(const struct options * o, const struct sotto_state * state, c
     if (o->json) {
         printf("{\"weights\":\"%s\",\"level\":\"%s\",\"threads\":%d,\"reps\":%d,\"audio_s\":%.2f,\"windows\":%d,"
                "\"tokens\":%d,\"open_s\":%.4f,\"encode_s\":%.4f,\"step_s\":%.6f,\"transcribe_s\":%.4f,"
-               "\"peak_mib\":%.1f}\n",
+               "\"cpu_s\":%.4f,\"peak_mib\":%.1f,\"text\":",
                type, level, o->threads, o->reps, seconds, sotto_n_windows(state), tokens, t->open, encode, step, whole,
-               peak);
+               median(t->cpu, o->reps), peak);
+        print_json_text(state);
+        puts("}");
         return;
     }
     print_cpu();
