@@ -30,7 +30,8 @@
 extern "C" {
 #endif
 
-#define SOTTO_SAMPLE_RATE 16000
+#define SOTTO_SAMPLE_RATE  16000
+#define SOTTO_MAX_DECODERS 16 /* sequences that are decoded side by side: beams, or samples at a temperature */
 
 struct sotto_model;
 struct sotto_state;
@@ -114,8 +115,8 @@ struct sotto_state_params {
 };
 SOTTO_API struct sotto_state_params sotto_state_default_params(void);
 
-/* Caches and graphs for one recording at a time; all memory that decoding needs is taken here, but for the result.
- * PARAM, MEMORY. Any thread. */
+/* Caches and graphs for one recording at a time. All memory that greedy decoding needs is taken here, but for the
+ * result; caches for several sequences are made when a call needs them first, and stay. PARAM, MEMORY. Any thread. */
 SOTTO_API enum sotto_status sotto_state_new(const struct sotto_model * model, const struct sotto_state_params * params,
                                             struct sotto_state ** state);
 SOTTO_API void sotto_state_free(struct sotto_state * state); /* NULL is allowed */
@@ -137,27 +138,57 @@ struct sotto_transcribe_params {
     uint32_t size; /* sizeof(struct sotto_transcribe_params) */
     int n_threads; /* for this call; 0 = the state's */
 
-    const char * language; /* code or name; NULL, "" and "auto" = detected on the window decoded first */
-    bool translate;        /* into English */
+    const char * language;              /* code or name; NULL, "" and "auto" = detected on the window decoded first */
+    int language_detection_segments;    /* windows to look at; they are, until ... (1) */
+    float language_detection_threshold; /* ... a language is likelier than this; else the most frequent one (0.5) */
+    bool translate;                     /* into English */
 
+    /* What the model believes was said before. A prompt has room for 223 tokens. */
     const char * initial_prompt;     /* text said before the first window, or NULL; its last tokens are used */
+    const int32_t * prompt_tokens;   /* the same as text tokens and timestamps, instead of initial_prompt ... */
+    int n_prompt_tokens;             /* ... or 0 */
+    bool carry_initial_prompt;       /* before each window, not only the first */
+    const char * hotwords;           /* text in the prompt of each window, such as names; or NULL */
+    const char * prefix;             /* what the first window's text begins with, or NULL; no hotwords then */
     int n_max_text_ctx;              /* most tokens of earlier text in a prompt, at most 224; 0 = none */
     bool condition_on_previous_text; /* the text of earlier windows is part of the next prompt */
     bool drop_late_history;          /* no earlier text for a window of less than 5 s that is not the first */
 
-    bool no_timestamps;            /* one segment a window, no times inside */
-    bool suppress_blank;           /* a window may not begin with a space alone or with the end */
-    bool suppress_nst;             /* no symbols that are not spoken: brackets, notes, ... */
-    bool early_end;                /* a window is done when a timestamp comes within 100 ms of the end of the sound */
-    float max_initial_ts;          /* seconds; the first timestamp of a window lies below; <= 0 = anywhere */
-    int max_tokens;                /* sampled tokens of a window before it must end; 0 = only the limit of 224 */
-    float compression_ratio_thold; /* the text of a window above it is no part of later prompts */
-    float no_speech_thold;         /* a window is silent if its no_speech_prob is above this ... */
-    float logprob_thold;           /* ... and its avg_logprob not above this */
+    /* What may be written. */
+    bool no_timestamps;              /* one segment a window, no times inside */
+    bool single_segment;             /* one segment a window all the same */
+    bool suppress_blank;             /* a window may not begin with a space alone or with the end */
+    bool suppress_nst;               /* no symbols that are not spoken: brackets, notes, ... */
+    const int32_t * suppress_tokens; /* ids that are never written ... */
+    int n_suppress_tokens;
+    const char * suppress_regex; /* ... and those of which this POSIX extended expression matches the whole text */
+    bool early_end;              /* a window is done when a timestamp comes within 100 ms of the end of the sound; not
+                                  * with beams */
+    float max_initial_ts;        /* seconds; the first timestamp of a window lies below; <= 0 = anywhere */
+    int max_tokens;              /* sampled tokens of a window before it must end; 0 = only the limit of 224 */
+
+    /* Search. A window is decoded at `temperature`; if that goes wrong, again at temperature + temperature_inc and so
+     * on up to 1.0. At 0 the most likely text is searched, above best_of samples are drawn and the best one taken. */
+    int beam_size;         /* 1 = greedy, at most SOTTO_MAX_DECODERS */
+    float patience;        /* beams end when beam_size * patience hypotheses did, at most 2 * SOTTO_MAX_DECODERS */
+    float length_penalty;  /* 0..1: a hypothesis scores sum / ((5 + length) / 6)^this; < 0 = sum / length */
+    float temperature;     /* 0 or more */
+    float temperature_inc; /* <= 0 = one attempt */
+    int best_of;           /* 1..SOTTO_MAX_DECODERS */
+    uint64_t seed;         /* sample i of a window is drawn by the generator seed + i */
+
+    /* An attempt went wrong if its text repeats itself or is unlikely, and it is not silence. */
+    float compression_ratio_thold; /* its compression_ratio is above this; so it is, too, if it has no end, and no
+                                    * timestamp from 15 s on */
+    float logprob_thold;           /* its avg_logprob is below this */
+    float no_speech_thold;         /* silence: no_speech_prob is above this and avg_logprob not above logprob_thold */
 
     enum sotto_pad_mode pad_mode;
-    int64_t offset;   /* cs to skip at the start */
-    int64_t duration; /* cs to look at, 0 = to the end */
+    int64_t offset;            /* cs to skip at the start */
+    int64_t duration;          /* cs to look at, 0 = to the end */
+    const double * clip_times; /* of that range only start, end, start, end, ... in seconds, ascending; an odd one out
+                                * ends with the sound */
+    int n_clip_times;          /* 0 = all */
 
     sotto_new_segment_callback new_segment;
     void * new_segment_user_data;
@@ -189,13 +220,17 @@ struct sotto_segment {
     float avg_logprob; /* of that window: mean log-probability of its tokens and the end */
     float no_speech_prob;
     float compression_ratio; /* bytes of the window's text / bytes of its zlib stream */
+    float temperature;       /* of the window's last attempt */
 };
 
 struct sotto_token_data {
     uint32_t size; /* how much of this struct the library fills */
     int32_t id;
-    float p;    /* probability after the filters */
-    float plog; /* its natural logarithm */
+    float p;     /* probability after the filters */
+    float plog;  /* its natural logarithm */
+    int32_t tid; /* the most likely timestamp here */
+    float pt;    /* its probability among the timestamps; 0 where the filters allow none */
+    float ptsum; /* probability of all timestamps together */
 };
 
 /* A window as it was decoded, before it was cut into segments; silent ones too. */
@@ -204,12 +239,14 @@ struct sotto_window {
     int64_t seek;       /* first frame */
     int n_frames;       /* frames of sound, at most 3000 */
     bool skipped;       /* silent: not decoded, or thrown away */
-    int n_tokens;       /* all that were sampled, the end not */
+    int n_tokens;       /* prefix and all that were sampled, the end not */
     int n_prompt;       /* tokens of the prompt */
-    double sum_logprob; /* of the tokens, and of the end if it was drawn */
+    double sum_logprob; /* of the tokens but the prefix, and of the end if it was drawn */
     float avg_logprob;  /* sum / (n_tokens + 1) */
     float no_speech_prob;
     float compression_ratio;
+    float temperature; /* of the last attempt */
+    int n_attempts;    /* 0 if it was not decoded */
 };
 
 SOTTO_API int sotto_n_segments(const struct sotto_state * state);

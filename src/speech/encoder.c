@@ -57,10 +57,10 @@ static struct sotto_tensor * build_output(struct sotto_context * ctx, const stru
 
 static enum sotto_status expand_cross(struct sotto_context * ctx, struct sotto_cgraph * graph,
                                       const struct sotto_model * model, struct sotto_tensor * out,
-                                      const struct sotto_i_kvcache * cache) {
+                                      const struct sotto_i_cross * cache) {
     for (int i = 0; i < model->hp.n_text_layers; i++) {
         const struct sotto_i_attention * cross = &sotto_i_text_layer(model, i)->cross;
-        const struct sotto_i_kv * kv = &cache->cross[i];
+        const struct sotto_i_kv * kv = &cache->layers[i];
         struct sotto_tensor * k = sotto_cpy(ctx, sotto_i_project(ctx, &cross->k, out), kv->k);
         struct sotto_tensor * v = sotto_cpy(ctx, sotto_i_project(ctx, &cross->v, out), kv->v);
         enum sotto_status status = sotto_build_forward_expand(graph, k);
@@ -74,14 +74,14 @@ static enum sotto_status expand_cross(struct sotto_context * ctx, struct sotto_c
 
 enum sotto_status sotto_i_encoder_build(struct sotto_i_encoder * encoder, struct sotto_context * ctx,
                                         sotto_backend_t backend, const struct sotto_model * model,
-                                        struct sotto_tensor * mel, const struct sotto_i_kvcache * cache) {
+                                        struct sotto_tensor * mel, const struct sotto_i_cross * cross) {
     struct sotto_cgraph * graph = sotto_new_graph_custom(ctx, n_nodes(&model->hp), false);
     encoder->out = build_output(ctx, model, mel);
     if (!graph || !encoder->out)
         return sotto_context_status(ctx);
     sotto_set_name(encoder->out, "encoder");
     sotto_set_output(encoder->out);
-    enum sotto_status status = expand_cross(ctx, graph, model, encoder->out, cache);
+    enum sotto_status status = expand_cross(ctx, graph, model, encoder->out, cross);
     if (status != SOTTO_OK)
         return status;
     encoder->plan = sotto_backend_graph_plan_create(backend, graph);

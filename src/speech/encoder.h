@@ -16,6 +16,6 @@ size_t sotto_i_encoder_overhead(const struct sotto_i_hparams * hp);
 /* Build the graph over `mel` [3000, M] in `ctx` and plan it. */
 enum sotto_status sotto_i_encoder_build(struct sotto_i_encoder * encoder, struct sotto_context * ctx,
                                         sotto_backend_t backend, const struct sotto_model * model,
-                                        struct sotto_tensor * mel, const struct sotto_i_kvcache * cache);
+                                        struct sotto_tensor * mel, const struct sotto_i_cross * cross);
 
 #endif

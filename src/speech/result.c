@@ -72,7 +72,7 @@ static enum sotto_status reserve_segment(struct sotto_i_result * r) {
 }
 
 enum sotto_status sotto_i_result_add_window(struct sotto_i_result * result, const struct sotto_window * window,
-                                            const int32_t * ids, const double * plogs) {
+                                            const struct sotto_i_choice * tokens) {
     size_t n = (size_t)window->n_tokens;
     enum sotto_status status = reserve_tokens(result, n);
     if (status == SOTTO_OK)
@@ -84,8 +84,14 @@ enum sotto_status sotto_i_result_add_window(struct sotto_i_result * result, cons
     w->shown.size = sizeof(w->shown);
     w->token_at = result->n_tokens;
     for (size_t i = 0; i < n; i++) {
-        struct sotto_token_data * t = &result->tokens[result->n_tokens++];
-        *t = (struct sotto_token_data){ sizeof(*t), ids[i], (float)exp(plogs[i]), (float)plogs[i] };
+        const struct sotto_i_choice * c = &tokens[i];
+        result->tokens[result->n_tokens++] = (struct sotto_token_data){ .size = sizeof(*result->tokens),
+                                                                        .id = c->id,
+                                                                        .p = (float)exp(c->plog),
+                                                                        .plog = (float)c->plog,
+                                                                        .tid = c->tid,
+                                                                        .pt = c->pt,
+                                                                        .ptsum = c->ptsum };
     }
     return SOTTO_OK;
 }

@@ -4,7 +4,7 @@
 #ifndef SOTTO_SPEECH_RESULT_H
 #define SOTTO_SPEECH_RESULT_H
 
-#include "sotto/speech.h"
+#include "choose.h"
 
 struct sotto_i_text { /* bytes that grow */
     char * data;
@@ -38,7 +38,7 @@ void sotto_i_result_free(struct sotto_i_result * result);
 /* Append; on MEMORY the result is as before. `_add_segment` takes n tokens of the newest window from `first` on, and
  * puts text and tokens into a copy of `segment`. */
 enum sotto_status sotto_i_result_add_window(struct sotto_i_result * result, const struct sotto_window * window,
-                                            const int32_t * ids, const double * plogs);
+                                            const struct sotto_i_choice * tokens);
 enum sotto_status sotto_i_result_add_segment(struct sotto_i_result * result, const struct sotto_segment * segment,
                                              const char * text, size_t size, int first, int n);
 

@@ -20,12 +20,36 @@ static enum sotto_status choose(struct sotto_state * state, struct sotto_i_choic
     return status;
 }
 
+void sotto_i_sampled_begin(struct sotto_i_sampled * sampled, const struct sotto_i_sample_params * params, int index) {
+    sampled->n = params->n_prefix;
+    sampled->sum = 0;
+    sampled->ended = false;
+    sampled->no_speech_prob = 0;
+    sampled->random = params->seed + (uint64_t)index;
+    for (int i = 0; i < params->n_prefix; i++) {
+        int32_t id = params->prompt[params->n_prompt - params->n_prefix + i];
+        sampled->ids[i] = id;
+        sampled->choices[i] = (struct sotto_i_choice){ .id = id, .tid = params->filter->specials->beg };
+    }
+}
+
+bool sotto_i_sampled_extend(struct sotto_i_sampled * sampled, const struct sotto_i_sample_params * params,
+                            const struct sotto_i_choice * choice, bool early) {
+    sampled->sum += choice->plog;
+    sampled->ended = choice->id == params->filter->specials->eot;
+    if (sampled->ended)
+        return true;
+    sampled->ids[sampled->n] = choice->id;
+    sampled->choices[sampled->n++] = *choice;
+    sampled->ended = early && comes_late(params, choice->id);
+    return sampled->ended || sampled->n >= params->limit;
+}
+
 enum sotto_status sotto_i_sample_greedy(struct sotto_state * state, const struct sotto_i_sample_params * params,
                                         struct sotto_i_sampled * sampled) {
     const int32_t * next = params->prompt;
     int n_next = params->n_prompt, n_past = 0, sot = params->sot;
-    sampled->n = 0;
-    sampled->sum = 0;
+    sotto_i_sampled_begin(sampled, params, 0);
     for (;;) {
         struct sotto_i_choice choice;
         set_mask(state, params, sampled);
@@ -35,12 +59,7 @@ enum sotto_status sotto_i_sample_greedy(struct sotto_state * state, const struct
         if (status != SOTTO_OK)
             return status;
         sampled->no_speech_prob = state->decoder.no_speech_prob;
-        sampled->sum += choice.plog;
-        if (choice.id == params->filter->specials->eot)
-            return SOTTO_OK;
-        sampled->ids[sampled->n] = choice.id;
-        sampled->plogs[sampled->n++] = choice.plog;
-        if (sampled->n >= params->limit || comes_late(params, choice.id))
+        if (sotto_i_sampled_extend(sampled, params, &choice, true))
             return SOTTO_OK;
         n_past += n_next;
         next = &sampled->ids[sampled->n - 1];

@@ -5,7 +5,8 @@
 
 #include "tokenizer.h"
 
-#define SOTTO_I_MAX_SAMPLED 224 /* tokens a window can give */
+#define SOTTO_I_MAX_SAMPLED 224 /* tokens that can be sampled in a window */
+#define SOTTO_I_MAX_TOKENS  448 /* with those of a prefix */
 
 struct sotto_i_slice {
     int first, end; /* tokens first..end-1 */
@@ -14,7 +15,7 @@ struct sotto_i_slice {
 
 struct sotto_i_cut {
     int n; /* slices */
-    struct sotto_i_slice slices[SOTTO_I_MAX_SAMPLED];
+    struct sotto_i_slice slices[SOTTO_I_MAX_TOKENS];
     int64_t seek; /* where the next window begins, at least one frame further */
 };
 
@@ -26,7 +27,7 @@ struct sotto_i_cut_params {
     bool limited;    /* the window was ended by max_tokens: go on from its last timestamp */
 };
 
-/* Cut n <= 224 tokens (the end of text not among them). */
+/* Cut n <= 448 tokens (the end of text not among them). */
 void sotto_i_cut_window(const struct sotto_i_cut_params * params, const int32_t * tokens, int n,
                         struct sotto_i_cut * cut);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Making and freeing states. Everything that decoding needs is allocated here, so that a recording, once begun, asks
- * for memory only when its result grows. */
+/* Making and freeing states. Everything that greedy decoding needs is allocated here, so that a recording, once begun,
+ * asks for memory only when its result grows, or the first time that several sequences are decoded at once. */
 #include <unistd.h>
 
-#include "state.h"
+#include "search.h"
 
 struct sotto_state_params sotto_state_default_params(void) {
     struct sotto_state_params params = { 0 };
@@ -41,19 +41,13 @@ static struct sotto_context * new_records(const struct sotto_state * s, size_t b
     return sotto_init_ext(params, s->allocator);
 }
 
-/* Tensors that stay: caches, inputs, the window's mel. */
-static enum sotto_status make_data(struct sotto_state * s, enum sotto_type cache_type) {
+/* Tensors that stay: the cross cache and the window's mel. */
+static enum sotto_status make_data(struct sotto_state * s) {
     const struct sotto_i_hparams * hp = &s->model->hp;
-    if (cache_type == SOTTO_TYPE_COUNT)
-        cache_type = s->model->weight_type == SOTTO_TYPE_F32 ? SOTTO_TYPE_F32 : SOTTO_TYPE_F16;
-    size_t n = sotto_i_kvcache_n_tensors(hp) + sotto_i_decoder_n_inputs() + 1;
-    s->data = new_records(s, n * sotto_tensor_overhead());
+    s->data = new_records(s, (sotto_i_cross_n_tensors(hp) + 1) * sotto_tensor_overhead());
     if (!s->data)
         return SOTTO_E_MEMORY;
-    enum sotto_status status =
-        sotto_i_kvcache_define(&s->decoder.cache, s->data, hp, cache_type, SOTTO_I_MAX_WIDTH, s->allocator);
-    if (status == SOTTO_OK)
-        status = sotto_i_decoder_define(&s->decoder, s->data);
+    enum sotto_status status = sotto_i_cross_define(&s->cross, s->data, hp, s->cache_type, s->allocator);
     if (status != SOTTO_OK)
         return status;
     s->mel = sotto_new_tensor_2d(s->data, SOTTO_TYPE_F32, SOTTO_I_WINDOW_FRAMES, hp->n_mels);
@@ -63,18 +57,28 @@ static enum sotto_status make_data(struct sotto_state * s, enum sotto_type cache
     if (!s->buffer)
         return SOTTO_E_MEMORY;
     sotto_backend_buffer_clear(s->buffer, 0);
-    sotto_i_kvcache_init(&s->decoder.cache);
+    sotto_i_cross_init(&s->cross);
     return SOTTO_OK;
 }
 
+enum sotto_status sotto_i_state_make_decoder(struct sotto_state * state, int n_beams,
+                                             struct sotto_i_decoder * decoder) {
+    const struct sotto_i_decoder_params params = { .model = state->model,
+                                                   .allocator = state->allocator,
+                                                   .backend = state->backend,
+                                                   .cross = &state->cross,
+                                                   .cache_type = state->cache_type,
+                                                   .n_beams = n_beams,
+                                                   .n_sampled = SOTTO_I_MAX_SAMPLED };
+    return sotto_i_decoder_init(decoder, &params);
+}
+
 static enum sotto_status make_graphs(struct sotto_state * s) {
-    const struct sotto_i_hparams * hp = &s->model->hp;
-    s->graphs = new_records(s, sotto_i_encoder_overhead(hp) + sotto_i_decoder_overhead(hp));
+    s->graphs = new_records(s, sotto_i_encoder_overhead(&s->model->hp));
     if (!s->graphs)
         return SOTTO_E_MEMORY;
-    enum sotto_status status =
-        sotto_i_encoder_build(&s->encoder, s->graphs, s->backend, s->model, s->mel, &s->decoder.cache);
-    return status == SOTTO_OK ? sotto_i_decoder_build(&s->decoder, s->graphs) : status;
+    enum sotto_status status = sotto_i_encoder_build(&s->encoder, s->graphs, s->backend, s->model, s->mel, &s->cross);
+    return status == SOTTO_OK ? sotto_i_state_make_decoder(s, 0, &s->decoder) : status;
 }
 
 static enum sotto_status make_scratch(struct sotto_state * s) {
@@ -91,12 +95,13 @@ static enum sotto_status make_state(struct sotto_state * s, const struct sotto_s
     s->backend = sotto_backend_cpu_init_ext(s->allocator);
     if (!s->backend)
         return SOTTO_E_MEMORY;
-    s->decoder.model = s->model;
-    s->decoder.backend = s->backend;
+    s->cache_type = params->cache_type;
+    if (s->cache_type == SOTTO_TYPE_COUNT)
+        s->cache_type = s->model->weight_type == SOTTO_TYPE_F32 ? SOTTO_TYPE_F32 : SOTTO_TYPE_F16;
     s->n_threads = params->n_threads > 0 ? params->n_threads : processors();
     enum sotto_status status = sotto_backend_cpu_set_n_threads(s->backend, s->n_threads);
     if (status == SOTTO_OK)
-        status = make_data(s, params->cache_type);
+        status = make_data(s);
     if (status == SOTTO_OK)
         status = make_graphs(s);
     return status == SOTTO_OK ? make_scratch(s) : status;
@@ -135,6 +140,7 @@ void sotto_state_free(struct sotto_state * state) {
         return;
     const struct sotto_allocator * a = state->allocator;
     const struct sotto_i_hparams * hp = &state->model->hp;
+    sotto_i_search_free(state->search, a);
     sotto_i_decoder_free(&state->decoder);
     if (state->encoder.plan)
         sotto_backend_graph_plan_free(state->backend, state->encoder.plan);
@@ -147,7 +153,7 @@ void sotto_state_free(struct sotto_state * state) {
     sotto_backend_buffer_free(state->buffer);
     sotto_free(state->graphs);
     sotto_free(state->data);
-    sotto_i_kvcache_free(&state->decoder.cache, a);
+    sotto_i_cross_free(&state->cross, a);
     sotto_backend_free(state->backend);
     sotto_mfree(a, state, 1, sizeof(*state));
 }

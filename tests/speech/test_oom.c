@@ -39,8 +39,12 @@ static enum sotto_status transcribe(struct sotto_model * model, const struct sot
     struct sotto_transcribe_params how = sotto_transcribe_default_params();
     how.language = "en";
     how.initial_prompt = "ab cd";
-    how.max_tokens = 4;
+    how.suppress_regex = " [x-z]+";
+    how.max_tokens = 2;
     how.no_speech_thold = 1.0f;
+    how.beam_size = 2;          /* a decoder for two beams ... */
+    how.best_of = 3;            /* ... makes way for one of three, since noise goes wrong at every temperature */
+    how.temperature_inc = 0.9f; /* two attempts */
     status = sotto_transcribe(state, sound, N_SAMPLES, &how);
     if (status == SOTTO_OK && sotto_n_windows(state) > 0) {
         const int n = sotto_get_window(state, 0)->n_tokens;

@@ -161,14 +161,11 @@ static void test_ratio(void ** state) {
 /* ---- the store of results ---- */
 
 static void add_window(struct sotto_i_result * r, int n) {
-    int32_t ids[SOTTO_I_MAX_SAMPLED];
-    double plogs[SOTTO_I_MAX_SAMPLED];
-    for (int i = 0; i < n; i++) {
-        ids[i] = (int32_t)r->n_windows * 1000 + i;
-        plogs[i] = -0.5;
-    }
+    struct sotto_i_choice tokens[SOTTO_I_MAX_TOKENS];
+    for (int i = 0; i < n; i++)
+        tokens[i] = (struct sotto_i_choice){ .id = (int32_t)r->n_windows * 1000 + i, .plog = -0.5 };
     struct sotto_window window = { .seek = (int64_t)r->n_windows * 3000, .n_frames = 3000, .n_tokens = n };
-    assert_int_equal(sotto_i_result_add_window(r, &window, ids, plogs), SOTTO_OK);
+    assert_int_equal(sotto_i_result_add_window(r, &window, tokens), SOTTO_OK);
 }
 
 /* Pointers into text and tokens stay right while the arrays grow. */
@@ -205,9 +202,9 @@ static void test_result_out_of_memory(void ** state) {
     struct sotto_window window = { .n_tokens = 0 };
     struct sotto_segment segment = { .t0 = 0 };
     atomic_store(&counting.refuse, 1);
-    assert_int_equal(sotto_i_result_add_window(&r, &window, NULL, NULL), SOTTO_E_MEMORY);
+    assert_int_equal(sotto_i_result_add_window(&r, &window, NULL), SOTTO_E_MEMORY);
     assert_int_equal(r.n_windows, 0);
-    assert_int_equal(sotto_i_result_add_window(&r, &window, NULL, NULL), SOTTO_OK);
+    assert_int_equal(sotto_i_result_add_window(&r, &window, NULL), SOTTO_OK);
     atomic_store(&counting.refuse, atomic_load(&counting.requests) + 1);
     assert_int_equal(sotto_i_result_add_segment(&r, &segment, " a", 2, 0, 0), SOTTO_E_MEMORY);
     assert_int_equal(r.n_segments, 0);

@@ -34,6 +34,7 @@ static struct sotto_transcribe_params quick(void) {
     struct sotto_transcribe_params p = sotto_transcribe_default_params();
     p.language = "en";
     p.no_speech_thold = 1.0f;
+    p.temperature_inc = 0;
     p.max_tokens = 8;
     return p;
 }

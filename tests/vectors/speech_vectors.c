@@ -13,6 +13,7 @@
 #include "sotto/media.h"
 #include "sotto/speech.h"
 #include "speech/mel.h"
+#include "speech/search.h"
 #include "sha256.h"
 #include "tally.h"
 
@@ -395,6 +396,7 @@ static struct sotto_transcribe_params params_for(enum sotto_pad_mode pad) {
     params.pad_mode = pad;
     params.early_end = false;
     params.drop_late_history = false;
+    params.temperature_inc = 0;
     return params;
 }
 
@@ -475,19 +477,61 @@ static void check_text(struct bench * b, const char * expected) {
     tally_that(&b->tally, strcmp(text, expected) == 0, "the text is \"%s\"", text);
 }
 
-static bool transcribe(struct bench * b, const float * pcm, size_t n, enum sotto_pad_mode pad) {
+static bool transcribe(struct bench * b, const float * pcm, size_t n, enum sotto_pad_mode pad, int beam_size) {
     struct sotto_transcribe_params params = params_for(pad);
+    params.beam_size = beam_size;
     return went(b, sotto_transcribe(b->state, pcm, n, &params));
 }
 
 static void check_greedy(struct bench * b, const struct clip * clip) {
     json_t * e = at(clip->node, "greedy");
     tally_begin(&b->tally, "clips.%s.greedy", clip->name);
-    if (transcribe(b, clip->pcm, clip->n, SOTTO_PAD_ZERO)) {
+    if (transcribe(b, clip->pcm, clip->n, SOTTO_PAD_ZERO, 1)) {
         check_window(b, e, at(e, "tokens"), 0, 1e-6);
         check_token_logprobs(b, at(e, "token_logprobs"));
         check_text(b, json_string_value(at(e, "text")));
         check_segments(b, at(e, "segments"));
+    }
+    tally_end(&b->tally);
+}
+
+/* ---- beams ---- */
+
+static bool same_hypothesis(const struct sotto_i_sampled * got, json_t * expected) {
+    json_t * tokens = at(expected, "tokens");
+    if ((size_t)got->n != length(tokens))
+        return false;
+    for (int i = 0; i < got->n; i++)
+        if (got->ids[i] != index_at(tokens, (size_t)i))
+            return false;
+    return true;
+}
+
+/* The finished hypotheses as a set, with their sums. */
+static void check_finished(struct bench * b, json_t * expected) {
+    const struct sotto_i_search * search = b->state->search;
+    tally_that(&b->tally, (size_t)search->n_finished == length(expected), "%d hypotheses finished", search->n_finished);
+    for (size_t k = 0; k < length(expected); k++) {
+        json_t * e = json_array_get(expected, k);
+        int i = 0;
+        while (i < search->n_finished && !same_hypothesis(&search->finished[i], e))
+            i++;
+        if (!tally_that(&b->tally, i < search->n_finished, "hypothesis %zu was not found", k))
+            continue;
+        const struct sotto_i_sampled * got = &search->finished[i];
+        tally_near(&b->tally, "beam sum", got->sum, number(e, "sum"), 5e-3, "hypothesis %zu", k);
+        tally_near(&b->tally, "beam score", got->sum / got->n, number(e, "score"), 5e-3, "hypothesis %zu", k);
+    }
+}
+
+static void check_beams(struct bench * b, const struct clip * clip) {
+    json_t * e = at(clip->node, "beam5");
+    tally_begin(&b->tally, "clips.%s.beam5", clip->name);
+    if (transcribe(b, clip->pcm, clip->n, SOTTO_PAD_ZERO, 5)) {
+        check_window(b, e, at(e, "tokens"), 0, 5.1e-3);
+        check_text(b, json_string_value(at(e, "text")));
+        check_segments(b, at(e, "segments"));
+        check_finished(b, at(e, "finished"));
     }
     tally_end(&b->tally);
 }
@@ -513,7 +557,7 @@ static void check_silence_fill(struct bench * b, const struct clip * clip) {
     const float * logits = decode(b, b->state, "notimestamps");
     if (logits)
         check_top(b, at(e, "notimestamps_top"), logits, 5e-3);
-    if (transcribe(b, clip->pcm, clip->n, SOTTO_PAD_SILENCE))
+    if (transcribe(b, clip->pcm, clip->n, SOTTO_PAD_SILENCE, 1))
         check_window(b, e, at(e, "greedy_tokens"), 0, 0);
     tally_end(&b->tally);
 }
@@ -528,7 +572,7 @@ static void skip_present(struct bench * b, json_t * node, const char * prefix, c
 }
 
 static void check_clip(struct bench * b, const struct clip * clip) {
-    static const char * const later[] = { "beam5", "words" };
+    static const char * const later[] = { "words" };
     if (at(clip->node, "mel"))
         check_mel(b, clip, "mel");
     if (at(clip->node, "mel128"))
@@ -545,7 +589,9 @@ static void check_clip(struct bench * b, const struct clip * clip) {
         check_silence_fill(b, clip);
     }
     check_greedy(b, clip);
-    skip_present(b, clip->node, "clips.", later, 2);
+    if (at(clip->node, "beam5"))
+        check_beams(b, clip);
+    skip_present(b, clip->node, "clips.", later, 1);
 }
 
 /* ---- other form of GELU ---- */
@@ -624,19 +670,28 @@ static void check_windows(struct bench * b, json_t * windows) {
     }
 }
 
+/* Of the joined clips. */
+static void check_recording(struct bench * b, const float * pcm, size_t n, const char * key, int beam_size) {
+    json_t * long_node = at(b->root, "long");
+    json_t * e = at(long_node, key);
+    tally_begin(&b->tally, "long.%s", key);
+    if (tally_that(&b->tally, pcm && (double)n == number(long_node, "samples"), "%zu samples", n) &&
+        transcribe(b, pcm, n, SOTTO_PAD_ZERO, beam_size)) {
+        check_windows(b, at(e, "windows"));
+        check_segments(b, at(e, "segments"));
+    }
+    tally_end(&b->tally);
+}
+
 static void check_long(struct bench * b) {
-    static const char * const later[] = { "beam5", "greedy_words" };
+    static const char * const later[] = { "greedy_words" };
     json_t * e = at(b->root, "long");
     size_t n;
     float * pcm = join(b, at(e, "recipe"), &n);
-    tally_begin(&b->tally, "long.greedy");
-    if (tally_that(&b->tally, pcm && (double)n == number(e, "samples"), "%zu samples", n) &&
-        transcribe(b, pcm, n, SOTTO_PAD_ZERO)) {
-        check_windows(b, at(at(e, "greedy"), "windows"));
-        check_segments(b, at(at(e, "greedy"), "segments"));
-    }
-    tally_end(&b->tally);
-    skip_present(b, e, "long.", later, 2);
+    check_recording(b, pcm, n, "greedy", 1);
+    if (at(e, "beam5"))
+        check_recording(b, pcm, n, "beam5", 5);
+    skip_present(b, e, "long.", later, 1);
     free(pcm);
 }
 
