@@ -35,7 +35,7 @@ enum sotto_status sotto_i_ffmpeg_read(struct media_input * in, struct media_sink
 #define IO_BLOCK      32768
 #define LOW_SCORE     25 /* of probing: hardly more than a guess */
 #define LISTS         "hls,applehttp,concat,dash,imf,rtsp,sdp,webm_dash_manifest"
-#define MAX_GAP       600  /* seconds of silence put between two frames at most */
+#define MAX_SILENCE   600  /* seconds of silence put in between */
 #define MAX_MP3_FRAME 2048 /* bytes; 1730 in fact */
 #define MAX_HOLE      2    /* seconds between two packets of a stream without times; more is no sound, but a picture */
 #define TINY_GAP(r)   ((r) / 10) /* samples; less is how containers round */
@@ -56,6 +56,7 @@ struct reader {
     int score;          /* how sure the demuxer is */
     int frame_samples;  /* of the last frame */
     uint64_t put;       /* samples given to the sink, at its present rate */
+    uint64_t silent;    /* those of them that are silence in place of sound */
     uint64_t good, bad; /* packets */
     uint64_t gaps;      /* between them */
 };
@@ -269,10 +270,13 @@ static bool coding_of(enum AVSampleFormat format, enum sotto_sample_coding * cod
     }
 }
 
+/* A small file cannot ask for hours of it: ten minutes, and as much as there is sound. */
 static enum sotto_status put_silence(struct reader * r, int64_t n) {
-    if (n <= 0 || n > (int64_t)MAX_GAP * r->sink->rate)
+    int64_t sound = (int64_t)(r->put - r->silent);
+    if (n <= 0 || n > (int64_t)MAX_SILENCE * r->sink->rate + sound - (int64_t)r->silent)
         return SOTTO_OK;
     r->put += (uint64_t)n;
+    r->silent += (uint64_t)n;
     return sotto_i_sink_silence(r->sink, (uint64_t)n);
 }
 
@@ -305,8 +309,10 @@ static enum sotto_status put_frame(struct reader * r) {
     enum sotto_status status = sotto_i_sink_begin(r->sink, f->sample_rate, channels);
     if (status != SOTTO_OK)
         return status;
-    if (before != 0 && before != f->sample_rate)
+    if (before != 0 && before != f->sample_rate) {
         r->put = (uint64_t)av_rescale((int64_t)r->put, f->sample_rate, before);
+        r->silent = (uint64_t)av_rescale((int64_t)r->silent, f->sample_rate, before);
+    }
     status = fill_gap(r);
     const uint8_t * planes[MEDIA_MAX_CHANNELS];
     bool planar = av_sample_fmt_is_planar((enum AVSampleFormat)f->format) != 0;

@@ -15,6 +15,7 @@
 
 #include <cmocka.h>
 
+#include "counting_allocator.h"
 #include "gguf_example.h"
 #include "guarded.h"
 #include "sotto/log.h"
@@ -583,6 +584,96 @@ static void hole_in_the_middle(void ** state) {
     sotto_audio_free(truth);
 }
 
+/* ---- callers ---- */
+
+static void params_that_make_no_sense(void ** state) {
+    (void)state;
+    struct sotto_audio * audio;
+    struct sotto_audio_params params = sotto_audio_default_params();
+    const char * path = in_folder("song16000.wav");
+    params.reader = (enum sotto_audio_reader)3;
+    assert_int_equal(sotto_audio_load(path, &params, &audio), SOTTO_E_PARAM);
+    params.reader = SOTTO_AUDIO_FFMPEG;
+    assert_int_equal(sotto_audio_load(path, &params, &audio),
+                     sotto_audio_has_ffmpeg() ? SOTTO_OK : SOTTO_E_UNSUPPORTED);
+    sotto_audio_free(audio);
+    const struct sotto_raw_format raws[] = {
+        { 1, SOTTO_SAMPLE_S16, false, 16000, 1 },
+        { sizeof(raws[0]), (enum sotto_sample_coding)9, false, 16000, 1 },
+        { sizeof(raws[0]), SOTTO_SAMPLE_S16, false, 999, 1 },
+        { sizeof(raws[0]), SOTTO_SAMPLE_S16, false, 16000, 65 },
+    };
+    for (size_t i = 0; i < sizeof(raws) / sizeof(raws[0]); i++) {
+        params.raw = &raws[i];
+        assert_int_equal(sotto_audio_load(path, &params, &audio), SOTTO_E_PARAM);
+        assert_null(audio);
+    }
+}
+
+struct failing_pipe {
+    struct pipe_state pipe;
+    size_t fails_at;
+};
+
+static size_t read_failing(void * user_data, void * dst, size_t n) {
+    struct failing_pipe * p = user_data;
+    return p->pipe.at >= p->fails_at ? SIZE_MAX : read_pipe(&p->pipe, dst, n);
+}
+
+static void reading_fails(void ** state) {
+    (void)state;
+    need_ffmpeg();
+    for (int i = 0; i < N_LOSSY; i++) {
+        size_t size;
+        uint8_t * bytes = read_bytes(in_folder(LOSSY[i].name), &size);
+        for (size_t at = 0; at <= size; at += size / 5) {
+            struct failing_pipe p = { { bytes, size, 0, 1000 }, at };
+            struct sotto_audio * audio;
+            enum sotto_status status = sotto_audio_load_callback(read_failing, &p, "pipe", NULL, &audio);
+            if (status != SOTTO_E_IO)
+                fail_msg("%s at %zu of %zu: %s", LOSSY[i].name, at, size, sotto_status_name(status));
+            assert_non_null(strstr(sotto_last_error_text(), "reading failed"));
+            assert_null(audio);
+        }
+        free(bytes);
+    }
+}
+
+static void nth_allocation_fails(void ** state) {
+    (void)state;
+    need_ffmpeg();
+    size_t size;
+    uint8_t * bytes = read_bytes(in_folder("x.m4a"), &size);
+    struct counting_allocator allocator;
+    struct sotto_audio_params params = sotto_audio_default_params();
+    params.allocator = &allocator.base;
+    params.rate = 16000;
+    enum sotto_status status = SOTTO_E_MEMORY;
+    long n = 0;
+    while (status != SOTTO_OK) {
+        struct pipe_state p = { bytes, size, 0, SIZE_MAX };
+        struct sotto_audio * audio;
+        counting_allocator_init(&allocator);
+        allocator.refuse = ++n;
+        status = sotto_audio_load_callback(read_pipe, &p, "pipe", &params, &audio);
+        assert_int_equal(status, allocator.refused > 0 ? SOTTO_E_MEMORY : SOTTO_OK);
+        sotto_audio_free(audio);
+        assert_int_equal(allocator.held, 0);
+    }
+    print_message("%ld allocations, each refused once\n", n - 1);
+    assert_true(n > 6);
+    for (size_t limit = 95000; limit <= 97000; limit += 2000) {
+        struct pipe_state p = { bytes, size, 0, SIZE_MAX };
+        struct sotto_audio * audio;
+        params.max_samples = limit;
+        allocator.refuse = 0;
+        status = sotto_audio_load_callback(read_pipe, &p, "pipe", &params, &audio);
+        assert_int_equal(status, limit < 96000 ? SOTTO_E_LIMIT : SOTTO_OK);
+        sotto_audio_free(audio);
+    }
+    free(bytes);
+}
+
 /* ---- the folder ---- */
 
 static int begin(void ** state) {
@@ -626,6 +717,9 @@ int main(void) {
         cmocka_unit_test(cut_off),
         cmocka_unit_test(flipped_bytes),
         cmocka_unit_test(hole_in_the_middle),
+        cmocka_unit_test(params_that_make_no_sense),
+        cmocka_unit_test(reading_fails),
+        cmocka_unit_test(nth_allocation_fails),
     };
     return cmocka_run_group_tests(tests, begin, end);
 }
