@@ -105,8 +105,8 @@ static bool read_both_words(const char * const text[2], const size_t size[2], co
 
 static bool read_characters(const char * text, size_t size, const struct sotto_allocator * allocator,
                             struct units * units) {
-    struct sotto_i_text points = { .allocator = allocator };
-    sotto_i_text_read(&points, text, size);
+    struct sotto_i_points points = { .allocator = allocator };
+    sotto_i_points_read(&points, text, size);
     size_t first = 0;
     while (first < points.n && sotto_i_is_space(points.points[first]))
         first++;
@@ -121,7 +121,7 @@ static bool read_characters(const char * text, size_t size, const struct sotto_a
         sotto_mfree(allocator, units->ids, units->n, sizeof(uint32_t));
         *units = (struct units){ 0 };
     }
-    sotto_i_text_free(&points);
+    sotto_i_points_free(&points);
     return done;
 }
 

@@ -109,10 +109,10 @@ struct item {
 enum state { NOTHING, INTEGER, STRING };
 
 struct machine {
-    struct sotto_i_text * out;
+    struct sotto_i_points * out;
     enum state state;
-    struct sotto_i_text value; /* digits; an INTEGER's without leading zeros */
-    uint32_t prefix;           /* 0 = none */
+    struct sotto_i_points value; /* digits; an INTEGER's without leading zeros */
+    uint32_t prefix;             /* 0 = none */
     struct item before, now, next;
     bool skip; /* the next word has been used already */
 };
@@ -152,7 +152,7 @@ static bool is_prefix(uint32_t point) {
 }
 
 static bool ends_in_zeros(const struct machine * m, size_t n) {
-    const struct sotto_i_text * value = &m->value;
+    const struct sotto_i_points * value = &m->value;
     if (value->n == 1 && value->points[0] == '0')
         return true;
     for (size_t i = 1; i <= n; i++) {
@@ -162,26 +162,26 @@ static bool ends_in_zeros(const struct machine * m, size_t n) {
     return true;
 }
 
-static void put_number(struct sotto_i_text * text, uint32_t number) {
+static void put_number(struct sotto_i_points * text, uint32_t number) {
     if (number >= 10)
-        sotto_i_text_push(text, '0' + number / 10);
-    sotto_i_text_push(text, '0' + number % 10);
+        sotto_i_points_push(text, '0' + number / 10);
+    sotto_i_points_push(text, '0' + number % 10);
 }
 
 /* The integer that digits spell, with so many zeros behind. They may be the value's own: what is written stays behind
  * what is read. */
 static void set_integer(struct machine * m, const uint32_t * points, size_t n, size_t zeros) {
-    struct sotto_i_text * value = &m->value;
+    struct sotto_i_points * value = &m->value;
     value->n = 0;
     for (size_t i = 0; i < n; i++) {
         int digit = sotto_i_digit_value(points[i]);
         if (value->n > 0 || digit > 0)
-            sotto_i_text_push(value, '0' + (uint32_t)digit);
+            sotto_i_points_push(value, '0' + (uint32_t)digit);
     }
     if (value->n == 0)
         zeros = 1;
     for (size_t i = 0; i < zeros; i++)
-        sotto_i_text_push(value, '0');
+        sotto_i_points_push(value, '0');
     m->state = INTEGER;
 }
 
@@ -208,9 +208,9 @@ static void append(struct machine * m, uint32_t number) {
 
 static void begin(struct machine * m) {
     if (m->out->n > 0)
-        sotto_i_text_push(m->out, ' ');
+        sotto_i_points_push(m->out, ' ');
     if (m->prefix != 0)
-        sotto_i_text_push(m->out, m->prefix);
+        sotto_i_points_push(m->out, m->prefix);
     m->prefix = 0;
 }
 
@@ -218,8 +218,8 @@ static void write_value(struct machine * m, const char * suffix) {
     if (m->state == NOTHING)
         return;
     begin(m);
-    sotto_i_text_append(m->out, m->value.points, m->value.n);
-    sotto_i_text_put(m->out, suffix);
+    sotto_i_points_append(m->out, m->value.points, m->value.n);
+    sotto_i_points_put(m->out, suffix);
     m->state = NOTHING;
 }
 
@@ -227,7 +227,7 @@ static void write_value(struct machine * m, const char * suffix) {
 static void write_word(struct machine * m) {
     write_value(m, "");
     begin(m);
-    sotto_i_text_append(m->out, m->now.points, m->now.n);
+    sotto_i_points_append(m->out, m->now.points, m->now.n);
 }
 
 /* ---- numbers in letters ---- */
@@ -265,7 +265,7 @@ static void take_ten(struct machine * m, uint32_t number) {
 
 /* A string times a power of ten, if it is a number and that gives an integer. */
 static bool scale_string(struct machine * m, size_t power) {
-    struct sotto_i_text * value = &m->value;
+    struct sotto_i_points * value = &m->value;
     size_t whole = count_digits(value->points, value->n);
     size_t fraction = whole < value->n ? value->n - whole - 1 : 0;
     const uint32_t * after = value->points + (whole < value->n ? whole + 1 : whole);
@@ -284,10 +284,10 @@ static bool scale_string(struct machine * m, size_t power) {
 
 /* The last three digits of an integer times a power of ten. */
 static void scale_integer(struct machine * m, size_t power) {
-    struct sotto_i_text * value = &m->value;
+    struct sotto_i_points * value = &m->value;
     size_t n = value->n;
     while (value->n < power + 4 && !value->failed) /* zeros in front: room for what comes */
-        sotto_i_text_push(value, '0');
+        sotto_i_points_push(value, '0');
     if (value->failed)
         return;
     size_t more = value->n - n;
@@ -341,7 +341,7 @@ static void take_special(struct machine * m) {
         m->skip = true;
     } else if (next == ZERO || next == ONE || next == TEN || next == NO_NUMBER) {
         become_string(m);
-        sotto_i_text_push(&m->value, '.');
+        sotto_i_points_push(&m->value, '.');
     }
 }
 
@@ -373,9 +373,9 @@ static void take_unit(struct machine * m) {
 static void take_digits(struct machine * m, bool has_prefix) {
     const uint32_t * points = m->now.points + has_prefix;
     size_t n = m->now.n - has_prefix;
-    struct sotto_i_text * value = &m->value;
+    struct sotto_i_points * value = &m->value;
     if (m->state == STRING && value->n > 0 && value->points[value->n - 1] == '.') {
-        sotto_i_text_append(value, m->now.points, m->now.n);
+        sotto_i_points_append(value, m->now.points, m->now.n);
         return;
     }
     write_value(m, "");
@@ -390,7 +390,7 @@ static void take_digits(struct machine * m, bool has_prefix) {
         return;
     }
     value->n = 0;
-    sotto_i_text_append(value, points, n);
+    sotto_i_points_append(value, points, n);
     m->state = STRING;
 }
 
@@ -405,7 +405,7 @@ static void take(struct machine * m) {
     case NO_NUMBER: write_word(m); break;
     case ZERO:
         become_string(m);
-        sotto_i_text_push(&m->value, '0');
+        sotto_i_points_push(&m->value, '0');
         break;
     case ONE:
     case ONE_SUFFIXED: take_one(m, word->number); break;
@@ -425,7 +425,7 @@ static void take(struct machine * m) {
         write_value(m, word->suffix);
 }
 
-static struct item next_item(const struct sotto_i_text * in, size_t * at) {
+static struct item next_item(const struct sotto_i_points * in, size_t * at) {
     while (*at < in->n && sotto_i_is_space(in->points[*at]))
         (*at)++;
     size_t first = *at;
@@ -437,7 +437,7 @@ static struct item next_item(const struct sotto_i_text * in, size_t * at) {
     return (struct item){ points, *at - first, meaning(points, *at - first) };
 }
 
-void sotto_i_numbers(const struct sotto_i_text * in, struct sotto_i_text * out) {
+void sotto_i_numbers(const struct sotto_i_points * in, struct sotto_i_points * out) {
     struct machine m = { .out = out, .value = { .allocator = out->allocator } };
     size_t at = 0;
     m.now = (struct item){ NULL, 0, &NO_WORD };
@@ -452,5 +452,5 @@ void sotto_i_numbers(const struct sotto_i_text * in, struct sotto_i_text * out) 
     }
     write_value(&m, "");
     out->failed = out->failed || m.value.failed;
-    sotto_i_text_free(&m.value);
+    sotto_i_points_free(&m.value);
 }

@@ -4,12 +4,12 @@
 
 #include "speech/unicode.h"
 
-void sotto_i_text_free(struct sotto_i_text * text) {
+void sotto_i_points_free(struct sotto_i_points * text) {
     sotto_mfree(text->allocator, text->points, text->capacity, sizeof(uint32_t));
-    *text = (struct sotto_i_text){ .allocator = text->allocator };
+    *text = (struct sotto_i_points){ .allocator = text->allocator };
 }
 
-static bool room(struct sotto_i_text * text) {
+static bool room(struct sotto_i_points * text) {
     if (text->failed || text->n < text->capacity)
         return !text->failed;
     size_t capacity = text->capacity > 0 ? text->capacity * 2 : 64;
@@ -22,27 +22,27 @@ static bool room(struct sotto_i_text * text) {
     return true;
 }
 
-void sotto_i_text_push(struct sotto_i_text * text, uint32_t point) {
+void sotto_i_points_push(struct sotto_i_points * text, uint32_t point) {
     if (room(text))
         text->points[text->n++] = point;
 }
 
-void sotto_i_text_put(struct sotto_i_text * text, const char * ascii) {
+void sotto_i_points_put(struct sotto_i_points * text, const char * ascii) {
     for (; *ascii != 0; ascii++)
-        sotto_i_text_push(text, (unsigned char)*ascii);
+        sotto_i_points_push(text, (unsigned char)*ascii);
 }
 
-void sotto_i_text_append(struct sotto_i_text * text, const uint32_t * points, size_t n) {
+void sotto_i_points_append(struct sotto_i_points * text, const uint32_t * points, size_t n) {
     for (size_t i = 0; i < n; i++)
-        sotto_i_text_push(text, points[i]);
+        sotto_i_points_push(text, points[i]);
 }
 
-void sotto_i_text_read(struct sotto_i_text * text, const char * bytes, size_t size) {
+void sotto_i_points_read(struct sotto_i_points * text, const char * bytes, size_t size) {
     size_t length;
     for (size_t at = 0; at < size; at += length) {
         uint32_t point;
         length = sotto_i_utf8_next(bytes + at, size - at, &point);
-        sotto_i_text_push(text, point == UINT32_MAX ? 0xFFFD : point);
+        sotto_i_points_push(text, point == UINT32_MAX ? 0xFFFD : point);
     }
 }
 
@@ -61,7 +61,7 @@ static void write_point(char * to, uint32_t point, size_t length) {
     to[0] = (char)(lead[length] | point);
 }
 
-char * sotto_i_text_utf8(const struct sotto_i_text * text, size_t * size) {
+char * sotto_i_points_utf8(const struct sotto_i_points * text, size_t * size) {
     *size = 0;
     if (text->failed)
         return NULL;

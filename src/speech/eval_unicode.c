@@ -135,7 +135,7 @@ static bool is_ignorable(uint32_t point) {
            sotto_i_drop_class(point) == SOTTO_I_DROP_NONSPACING;
 }
 
-static bool ends_word(const struct sotto_i_text * in, size_t at) {
+static bool ends_word(const struct sotto_i_points * in, size_t at) {
     size_t before = at;
     while (before > 0 && is_ignorable(in->points[before - 1]))
         before--;
@@ -147,16 +147,16 @@ static bool ends_word(const struct sotto_i_text * in, size_t at) {
     return after == in->n || sotto_i_char_class(in->points[after]) != SOTTO_I_CHAR_LETTER;
 }
 
-void sotto_i_lower(const struct sotto_i_text * in, struct sotto_i_text * out) {
+void sotto_i_lower(const struct sotto_i_points * in, struct sotto_i_points * out) {
     for (size_t i = 0; i < in->n; i++) {
         uint32_t point = in->points[i];
         if (point == 0x3A3 && ends_word(in, i)) {
-            sotto_i_text_push(out, 0x3C2);
+            sotto_i_points_push(out, 0x3C2);
         } else if (point == 0x130) { /* capital i with a dot: the only one that becomes two characters */
-            sotto_i_text_push(out, 'i');
-            sotto_i_text_push(out, 0x307);
+            sotto_i_points_push(out, 'i');
+            sotto_i_points_push(out, 0x307);
         } else {
-            sotto_i_text_push(out, image_in(lowers, COUNT(lowers), point));
+            sotto_i_points_push(out, image_in(lowers, COUNT(lowers), point));
         }
     }
 }
@@ -222,7 +222,7 @@ static size_t take_apart(uint32_t point, uint32_t * to) {
     return 0;
 }
 
-static void push_decomposed(struct sotto_i_text * out, uint32_t point) {
+static void push_decomposed(struct sotto_i_points * out, uint32_t point) {
     uint32_t waiting[2 * LONGEST];
     size_t n = 1;
     waiting[0] = point;
@@ -231,7 +231,7 @@ static void push_decomposed(struct sotto_i_text * out, uint32_t point) {
         uint32_t next = waiting[--n];
         size_t length = take_apart(next, step);
         if (length == 0 || n + length > COUNT(waiting)) {
-            sotto_i_text_push(out, next);
+            sotto_i_points_push(out, next);
             continue;
         }
         for (size_t i = length; i-- > 0;)
@@ -244,7 +244,7 @@ static uint32_t combining_class(uint32_t point) {
 }
 
 /* Marks behind one another by their class, those of one class as they were. */
-static void sort_marks(struct sotto_i_text * text) {
+static void sort_marks(struct sotto_i_points * text) {
     for (size_t i = 1; i < text->n; i++) {
         uint32_t point = text->points[i];
         uint32_t own = combining_class(point);
@@ -257,7 +257,7 @@ static void sort_marks(struct sotto_i_text * text) {
     }
 }
 
-void sotto_i_nfkd(const struct sotto_i_text * in, struct sotto_i_text * out) {
+void sotto_i_nfkd(const struct sotto_i_points * in, struct sotto_i_points * out) {
     for (size_t i = 0; i < in->n; i++)
         push_decomposed(out, in->points[i]);
     sort_marks(out);
@@ -281,7 +281,7 @@ static uint32_t join(uint32_t a, uint32_t b) {
     return join_syllable(a, b);
 }
 
-void sotto_i_compose(const struct sotto_i_text * in, struct sotto_i_text * out) {
+void sotto_i_compose(const struct sotto_i_points * in, struct sotto_i_points * out) {
     size_t starter = SIZE_MAX; /* the last character of class 0 written */
     uint32_t last = 0;         /* class of what was written last */
     for (size_t i = 0; i < in->n && !out->failed; i++) {
@@ -296,7 +296,7 @@ void sotto_i_compose(const struct sotto_i_text * in, struct sotto_i_text * out) 
         if (own == 0)
             starter = out->n;
         last = own;
-        sotto_i_text_push(out, point);
+        sotto_i_points_push(out, point);
     }
 }
 
