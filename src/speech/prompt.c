@@ -68,9 +68,9 @@ static enum sotto_status add_text(struct sotto_i_run * r, const char * text, str
     if (size > INT32_MAX - 1)
         return sotto_fail(SOTTO_E_PARAM, "sotto_transcribe: params.%s must be shorter than 2 GiB", field);
     s->scratch.size = 0;
-    enum sotto_status status = sotto_i_text_append(&s->scratch, s->allocator, " ", 1);
+    enum sotto_status status = sotto_i_bytes_append(&s->scratch, s->allocator, " ", 1);
     if (status == SOTTO_OK)
-        status = sotto_i_text_append(&s->scratch, s->allocator, text, size);
+        status = sotto_i_bytes_append(&s->scratch, s->allocator, text, size);
     return status == SOTTO_OK ? encode(r, s->scratch.size, list, max, end, field) : status;
 }
 

@@ -23,8 +23,8 @@ static enum sotto_status reserve(const struct sotto_allocator * allocator, void 
     return SOTTO_OK;
 }
 
-enum sotto_status sotto_i_text_append(struct sotto_i_text * text, const struct sotto_allocator * allocator,
-                                      const char * data, size_t size) {
+enum sotto_status sotto_i_bytes_append(struct sotto_i_bytes * text, const struct sotto_allocator * allocator,
+                                       const char * data, size_t size) {
     void * array = text->data;
     enum sotto_status status = reserve(allocator, &array, &text->capacity, text->size + size + 1, 1);
     text->data = array;
@@ -102,7 +102,7 @@ enum sotto_status sotto_i_result_add_segment(struct sotto_i_result * result, con
     const char * before = result->text.data;
     size_t text_at = result->text.size;
     if (status == SOTTO_OK)
-        status = sotto_i_text_append(&result->text, result->allocator, text, size);
+        status = sotto_i_bytes_append(&result->text, result->allocator, text, size);
     if (status != SOTTO_OK)
         return status;
     result->text.size++; /* the 0 stays between texts */

@@ -6,7 +6,7 @@
 
 #include "choose.h"
 
-struct sotto_i_text { /* bytes that grow */
+struct sotto_i_bytes { /* bytes that grow */
     char * data;
     size_t size, capacity;
 };
@@ -24,7 +24,7 @@ struct sotto_i_found_window {
 
 struct sotto_i_result {
     const struct sotto_allocator * allocator;
-    struct sotto_i_text text;
+    struct sotto_i_bytes text;
     struct sotto_token_data * tokens;
     struct sotto_i_found_segment * segments;
     struct sotto_i_found_window * windows;
@@ -43,7 +43,7 @@ enum sotto_status sotto_i_result_add_segment(struct sotto_i_result * result, con
                                              const char * text, size_t size, int first, int n);
 
 /* Append bytes, a 0 is kept behind them. */
-enum sotto_status sotto_i_text_append(struct sotto_i_text * text, const struct sotto_allocator * allocator,
-                                      const char * data, size_t size);
+enum sotto_status sotto_i_bytes_append(struct sotto_i_bytes * text, const struct sotto_allocator * allocator,
+                                       const char * data, size_t size);
 
 #endif

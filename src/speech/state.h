@@ -33,9 +33,9 @@ struct sotto_state {
     bool encoded;                   /* the cross cache belongs to the window in hand */
 
     struct sotto_i_ratio * ratio;
-    float * base_mask;           /* [V] */
-    int32_t * prompt;            /* [text positions] */
-    struct sotto_i_text scratch; /* text of a window or segment */
+    float * base_mask;            /* [V] */
+    int32_t * prompt;             /* [text positions] */
+    struct sotto_i_bytes scratch; /* text of a window or segment */
 
     struct sotto_i_result result;
     int language;

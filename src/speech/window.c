@@ -13,13 +13,13 @@
 static enum sotto_status gather_text(struct sotto_i_run * r, const int32_t * ids, int n) {
     struct sotto_state * s = r->state;
     s->scratch.size = 0;
-    enum sotto_status status = sotto_i_text_append(&s->scratch, s->allocator, "", 0);
+    enum sotto_status status = sotto_i_bytes_append(&s->scratch, s->allocator, "", 0);
     for (int i = 0; i < n && status == SOTTO_OK; i++) {
         if (ids[i] >= r->specials->eot)
             continue;
         size_t size;
         const char * bytes = sotto_i_tokenizer_bytes(s->model->tokenizer, ids[i], &size);
-        status = sotto_i_text_append(&s->scratch, s->allocator, bytes, size);
+        status = sotto_i_bytes_append(&s->scratch, s->allocator, bytes, size);
     }
     return status;
 }
