@@ -133,7 +133,8 @@ void sotto_i_run_make_prompt(const struct sotto_i_run * run, float temperature, 
     struct writer w = { run->state->prompt, 0 };
     bool timestamps = run->filter.timestamps;
     int n_prefix = run->prefix.n > 0 ? run->prefix.n + timestamps : 0;
-    put_previous(run, temperature >= WARM, run->state->model->hp.n_text_ctx - 5 - n_prefix, &w);
+    int n_task = (run->specials->multilingual ? 3 : 1) + !timestamps;
+    put_previous(run, temperature >= WARM, run->state->model->hp.n_text_ctx - n_task - n_prefix - 1, &w);
     sample->prompt = w.ids;
     sample->sot = w.n;
     put(&w, run->specials->sot);
