@@ -23,6 +23,7 @@ enum exit_code {
 };
 
 enum exit_code command_transcribe(const struct options * options);
+enum exit_code command_eval(const struct options * options);
 enum exit_code command_convert(const struct options * options);
 enum exit_code command_models(const struct options * options);
 

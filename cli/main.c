@@ -47,6 +47,7 @@ static enum exit_code run(enum command command, const struct options * options) 
     }
     switch (command) {
     case COMMAND_TRANSCRIBE: return command_transcribe(options);
+    case COMMAND_EVAL: return command_eval(options);
     case COMMAND_CONVERT: return command_convert(options);
     case COMMAND_MODELS: return flushed(command_models(options));
     case COMMAND_HELP:

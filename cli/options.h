@@ -22,6 +22,10 @@ struct options {
     const char * format;
     const char * output;
     const char * type;
+    const char * audio_root;
+    bool strip_accents;
+    bool json;
+    const char * against;
     bool help;
     char ** args; /* what is no option, in order */
     int n_args;
