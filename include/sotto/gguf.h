@@ -23,6 +23,7 @@
 
 #include <stdio.h>
 
+#include "sotto/file.h"
 #include "sotto/tensor.h"
 
 #ifdef __cplusplus
@@ -244,9 +245,9 @@ SOTTO_API enum sotto_status sotto_gguf_set_tensor_reader(struct sotto_gguf_conte
  * is checked before the first byte is written (TENSOR_NODATA, ...). false: IO_OPEN, IO_WRITE, IO_SYNC, IO_RENAME. */
 
 enum sotto_gguf_write_flag {
-    SOTTO_GGUF_WRITE_FSYNC = 1,     /* force file and folder to disk before returning */
-    SOTTO_GGUF_WRITE_NO_ATOMIC = 2, /* write the file itself, without a temporary one */
-    SOTTO_GGUF_WRITE_KEEP_MODE = 4  /* the permissions of a file that is replaced */
+    SOTTO_GGUF_WRITE_FSYNC = SOTTO_FILE_FSYNC,         /* force file and folder to disk before returning */
+    SOTTO_GGUF_WRITE_NO_ATOMIC = SOTTO_FILE_NO_ATOMIC, /* write the file itself, without a temporary one */
+    SOTTO_GGUF_WRITE_KEEP_MODE = SOTTO_FILE_KEEP_MODE  /* the permissions of a file that is replaced */
 };
 struct sotto_gguf_write_params {
     uint32_t size;  /* sizeof(struct sotto_gguf_write_params) */
@@ -254,8 +255,7 @@ struct sotto_gguf_write_params {
     unsigned mode;  /* permissions of a new file before the umask, 0 = 0666 */
 };
 
-/* Write to a temporary file beside `path` and rename it when it is whole, so that a failure leaves an old file as it
- * was. A symbolic link's target is replaced; pipes and devices are written directly. params NULL: no flags. */
+/* Write a file that appears whole or not at all (sotto/file.h). params NULL: no flags. */
 SOTTO_API bool sotto_gguf_write(const struct sotto_gguf_context * ctx, const char * path, bool only_meta,
                                 const struct sotto_gguf_write_params * params);
 SOTTO_API bool sotto_gguf_write_to_file(const struct sotto_gguf_context * ctx, const char * path, bool only_meta);

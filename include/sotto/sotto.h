@@ -6,6 +6,7 @@
 #include "sotto/alloc.h"
 #include "sotto/backend.h"
 #include "sotto/cpu.h"
+#include "sotto/file.h"
 #include "sotto/gguf.h"
 
 #include "sotto/graph.h"

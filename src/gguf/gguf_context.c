@@ -18,6 +18,12 @@ enum sotto_status sotto_i_gguf_fail(uint64_t pos, enum sotto_status status, cons
     return status;
 }
 
+enum sotto_status sotto_i_gguf_failed_at(uint64_t pos, enum sotto_status status) {
+    if (status != SOTTO_OK)
+        last_pos = pos;
+    return status;
+}
+
 struct gguf_shown sotto_i_gguf_show(const char * text, size_t len) {
     static const char digit[] = "0123456789abcdef";
     struct gguf_shown shown;

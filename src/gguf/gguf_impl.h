@@ -93,6 +93,8 @@ struct sotto_gguf_context {
 /* As sotto_fail, with the position in the file. */
 enum sotto_status sotto_i_gguf_fail(uint64_t pos, enum sotto_status status, const char * format, ...)
     SOTTO_PRINTF(3, 4);
+/* A failure that another part of the engine has recorded gets its position. */
+enum sotto_status sotto_i_gguf_failed_at(uint64_t pos, enum sotto_status status);
 
 /* Text from a file made fit to print: cut to 80 bytes, odd ones as \xNN. */
 struct gguf_shown {

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "gguf/gguf_impl.h"
-#include "gguf/gguf_file.h"
 
 #define STAGE     ((size_t)1 << 20)
 #define MAX_PIECE ((size_t)16 << 20)
@@ -19,7 +18,7 @@ struct sink {
     uint64_t at; /* bytes so far */
     uint8_t * memory;
     FILE * file;
-    struct gguf_file * out;
+    struct sotto_file * out;
 };
 
 static void put(struct sink * sink, const void * data, size_t n) {
@@ -44,7 +43,7 @@ static void put_stream(struct sink * sink, const void * data, size_t n) {
 }
 
 static void put_file(struct sink * sink, const void * data, size_t n) {
-    sink->status = sotto_i_gguf_file_put(sink->out, data, n);
+    sink->status = sotto_i_gguf_failed_at(sink->at, sotto_file_write(sink->out, data, n));
 }
 
 /* ---- metadata ---- */
@@ -223,12 +222,15 @@ bool sotto_gguf_write(const struct sotto_gguf_context * ctx, const char * path, 
     }
     if (check(ctx, function, only_meta) != SOTTO_OK)
         return false;
-    struct gguf_file out;
-    if (sotto_i_gguf_file_open(&out, ctx->allocator, path, &p) != SOTTO_OK)
+    struct sotto_file_params file = { sizeof(file), p.flags, p.mode, ctx->allocator };
+    struct sink sink = { .put = put_file };
+    if (sotto_i_gguf_failed_at(0, sotto_file_create(path, &file, &sink.out)) != SOTTO_OK)
         return false;
-    struct sink sink = { .put = put_file, .out = &out };
     put_all(&sink, ctx, only_meta);
-    return sotto_i_gguf_file_finish(&out, sink.status) == SOTTO_OK;
+    enum sotto_status status = sotto_file_finish(sink.out, sink.status);
+    if (sink.status == SOTTO_OK)
+        sotto_i_gguf_failed_at(sink.at, status);
+    return status == SOTTO_OK;
 }
 
 bool sotto_gguf_write_to_file(const struct sotto_gguf_context * ctx, const char * path, bool only_meta) {

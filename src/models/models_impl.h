@@ -233,22 +233,4 @@ enum sotto_status sotto_i_bpe_merges(const struct sotto_allocator * allocator, c
                                      struct bpe_merges * out);
 void sotto_i_bpe_merges_free(const struct sotto_allocator * allocator, struct bpe_merges * merges);
 
-/* ---- a file that appears whole or not at all (models_out.c) ---- */
-
-struct models_out {
-    const struct sotto_allocator * allocator;
-    char * target;
-    char * temp; /* being written; NULL if the target is, because it is no regular file */
-    size_t target_size, temp_size;
-    uint8_t * buffer;
-    size_t fill;
-    int fd;
-};
-/* GGUF_IO_OPEN, _WRITE, _RENAME: named as the other writer does. */
-enum sotto_status sotto_i_models_out_open(struct models_out * out, const struct sotto_allocator * allocator,
-                                          const char * path);
-enum sotto_status sotto_i_models_out_put(struct models_out * out, const void * data, size_t n);
-/* Close and rename, or, if `status` tells of a failure, remove. Returns the first failure. */
-enum sotto_status sotto_i_models_out_finish(struct models_out * out, enum sotto_status status);
-
 #endif

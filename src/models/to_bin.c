@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "models/models_impl.h"
+#include "sotto/file.h"
 
 #define MAGIC  0x67676d6c
 #define N_BINS 201
@@ -12,14 +13,14 @@
 struct writer {
     struct whisper_source * source;
     const struct sotto_convert_params * params;
-    struct models_out out;
+    struct sotto_file * out;
     uint64_t done, total; /* bytes of tensors */
     enum sotto_status status;
 };
 
 static void put(struct writer * w, const void * data, size_t n) {
     if (w->status == SOTTO_OK)
-        w->status = sotto_i_models_out_put(&w->out, data, n);
+        w->status = sotto_file_write(w->out, data, n);
 }
 
 static void put_i32(struct writer * w, int64_t value) {
@@ -124,7 +125,8 @@ static void put_tensors(struct writer * w) {
 enum sotto_status sotto_i_to_bin(struct whisper_source * source, const char * out,
                                  const struct sotto_convert_params * params) {
     struct writer w = { .source = source, .params = params };
-    w.status = sotto_i_models_out_open(&w.out, source->allocator, out);
+    const struct sotto_file_params file = { .size = sizeof(file), .allocator = source->allocator };
+    w.status = sotto_file_create(out, &file, &w.out);
     if (w.status != SOTTO_OK)
         return w.status;
     put_header(&w);
@@ -134,5 +136,5 @@ enum sotto_status sotto_i_to_bin(struct whisper_source * source, const char * ou
         put_vocabulary(&w);
     if (w.status == SOTTO_OK)
         put_tensors(&w);
-    return sotto_i_models_out_finish(&w.out, w.status);
+    return sotto_file_finish(w.out, w.status);
 }
