@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "sotto/status.h"
+#include "sotto/file.h"
 
 #include "cli/options.h"
 
@@ -53,8 +53,7 @@ bool model_home(const char * name, char ** path, size_t * size);
 struct out_file {
     FILE * file;
     const char * path;
-    char * temp; /* NULL for standard output and what cannot be replaced */
-    size_t temp_size;
+    struct sotto_file * whole; /* NULL for standard output */
 };
 bool out_open(struct out_file * out, const char * path);
 /* `keep` false: what was written is thrown away. false, with a message, if it could not be written. */

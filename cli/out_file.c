@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Output that appears whole: a temporary file in the same folder, renamed when it is closed. */
+/* Output of the commands: standard output, or a file that appears whole. */
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include "sotto/alloc.h"
 
 #include "cli/cli.h"
 
@@ -15,29 +10,7 @@ static bool failed(const char * path) {
     return false;
 }
 
-/* Devices, pipes and links are written as they are. */
-static bool replaceable(const char * path) {
-    struct stat st;
-    return lstat(path, &st) != 0 || S_ISREG(st.st_mode);
-}
-
-static bool open_temp(struct out_file * out) {
-    out->temp_size = strlen(out->path) + 32;
-    out->temp = sotto_malloc(NULL, out->temp_size, 1);
-    if (out->temp == NULL) {
-        print_last_error();
-        return false;
-    }
-    int fd = -1;
-    for (int i = 0; i < 100 && fd < 0; i++) {
-        snprintf(out->temp, out->temp_size, "%s.tmp.%ld.%d", out->path, (long)getpid(), i);
-        fd = open(out->temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        if (fd < 0 && errno != EEXIST)
-            break;
-    }
-    out->file = fd >= 0 ? fdopen(fd, "w") : NULL;
-    return out->file != NULL;
-}
+static bool written(FILE * file) { return fflush(file) == 0 && ferror(file) == 0; }
 
 bool out_open(struct out_file * out, const char * path) {
     *out = (struct out_file){ .path = path, .file = stdout };
@@ -45,27 +18,21 @@ bool out_open(struct out_file * out, const char * path) {
         out->path = "standard output";
         return true;
     }
-    if (!replaceable(path)) {
-        out->file = fopen(path, "w");
-        return out->file != NULL || failed(path);
-    }
-    if (open_temp(out))
+    if (sotto_file_create(path, NULL, &out->whole) == SOTTO_OK && (out->file = sotto_file_stream(out->whole)) != NULL)
         return true;
-    failed(path);
-    sotto_mfree(NULL, out->temp, out->temp_size, 1);
+    print_last_error();
+    sotto_file_finish(out->whole, SOTTO_E_ABORTED);
     return false;
 }
 
 bool out_close(struct out_file * out, bool keep) {
-    bool written = fflush(out->file) == 0 && ferror(out->file) == 0;
-    if (out->file != stdout)
-        written = fclose(out->file) == 0 && written;
-    if (out->temp != NULL && (!keep || !written || rename(out->temp, out->path) != 0)) {
-        int reason = errno;
-        unlink(out->temp);
-        errno = reason;
-        written = written && !keep;
+    if (out->whole == NULL || !keep) {
+        bool good = written(out->file) || failed(out->path);
+        sotto_file_finish(out->whole, SOTTO_E_ABORTED);
+        return good;
     }
-    sotto_mfree(NULL, out->temp, out->temp_size, 1);
-    return written || failed(out->path);
+    if (sotto_file_finish(out->whole, SOTTO_OK) == SOTTO_OK)
+        return true;
+    print_last_error();
+    return false;
 }

@@ -83,7 +83,7 @@ static enum sotto_status open_temp(struct sotto_file * file) {
         if (file->fd >= 0 || errno != EEXIST)
             break;
     }
-    return file->fd >= 0 ? SOTTO_OK : failed(SOTTO_E_GGUF_IO_OPEN, "sotto_file_create", file->temp);
+    return file->fd >= 0 ? SOTTO_OK : failed(SOTTO_E_GGUF_IO_OPEN, "sotto_file_create", file->target);
 }
 
 static enum sotto_status begin(struct sotto_file * file, const char * path) {
@@ -99,7 +99,7 @@ static enum sotto_status begin(struct sotto_file * file, const char * path) {
     status = open_temp(file);
     if (status == SOTTO_OK && exists && (file->flags & SOTTO_FILE_KEEP_MODE) != 0 &&
         fchmod(file->fd, st.st_mode & 07777) != 0) {
-        status = failed(SOTTO_E_GGUF_IO_WRITE, "sotto_file_create", file->temp);
+        status = failed(SOTTO_E_GGUF_IO_WRITE, "sotto_file_create", file->target);
         unlink(file->temp);
     }
     return status;
@@ -222,9 +222,11 @@ static enum sotto_status sync_folder(struct sotto_file * file) {
 }
 
 static enum sotto_status flush_stream(struct sotto_file * file) {
-    errno = EIO; /* a failure of long ago has lost its reason */
-    if (ferror(file->stream) != 0 || fflush(file->stream) != 0)
+    if (fflush(file->stream) != 0)
         return failed(SOTTO_E_GGUF_IO_WRITE, "sotto_file_finish", file->target);
+    if (ferror(file->stream) != 0) /* its reason is lost */
+        return sotto_fail(SOTTO_E_GGUF_IO_WRITE,
+                          "sotto_file_finish: %s: not all of it could be written; is there room?", file->target);
     return SOTTO_OK;
 }
 
