@@ -12,7 +12,7 @@
 enum { MOST_COLUMNS = 64 };
 
 struct columns {
-    int audio, text, language; /* -1 = there is none */
+    int audio, text, language, accents; /* -1 = there is none */
 };
 
 static bool grow(struct eval_set * set, size_t * capacity) {
@@ -70,7 +70,7 @@ static int cut(char * line, char * columns[MOST_COLUMNS]) {
 static bool read_header(char * line, const char * path, struct columns * columns) {
     char * names[MOST_COLUMNS];
     int n = cut(line, names);
-    *columns = (struct columns){ -1, -1, -1 };
+    *columns = (struct columns){ -1, -1, -1, -1 };
     for (int i = 0; i < n; i++) {
         if (strcmp(names[i], "audio") == 0)
             columns->audio = i;
@@ -78,6 +78,8 @@ static bool read_header(char * line, const char * path, struct columns * columns
             columns->text = i;
         else if (strcmp(names[i], "lang") == 0)
             columns->language = i;
+        else if (strcmp(names[i], "accents") == 0)
+            columns->accents = i;
     }
     if (columns->audio >= 0 && columns->text >= 0)
         return true;
@@ -89,10 +91,12 @@ static bool read_header(char * line, const char * path, struct columns * columns
 static bool read_row(char * line, struct columns columns, struct eval_clip * clip) {
     char * cells[MOST_COLUMNS];
     int n = cut(line, cells);
-    if (columns.audio >= n || columns.text >= n || columns.language >= n || cells[columns.audio][0] == 0)
+    if (columns.audio >= n || columns.text >= n || columns.language >= n || columns.accents >= n ||
+        cells[columns.audio][0] == 0)
         return false;
     *clip = (struct eval_clip){ .audio = cells[columns.audio], .text = cells[columns.text], .found = -1 };
     clip->language = columns.language >= 0 ? cells[columns.language] : "";
+    clip->strip_accents = columns.accents >= 0 && strcmp(cells[columns.accents], "strip") == 0;
     return true;
 }
 

@@ -14,7 +14,7 @@ enum { N_WORST = 20, N_DRAWS = 10000, SEED = 1 };
 
 /* Sums over clips. Errors where the reference has no words are no part of rates. */
 struct totals {
-    size_t n_clips, n_failed, n_empty, n_told, n_right;
+    size_t n_clips, n_failed, n_empty, n_stripped, n_told, n_right;
     double seconds, compute;
     struct sotto_eval_counts words, characters;
     int64_t inserted; /* words, where there were none */
@@ -23,7 +23,7 @@ struct totals {
 struct sotto_eval_params eval_params(const struct eval_set * set, const struct eval_clip * clip) {
     struct sotto_eval_params params = sotto_eval_default_params();
     params.language = clip->language[0] != 0 ? clip->language : sotto_language_code(clip->found);
-    params.strip_accents = set->options->strip_accents;
+    params.strip_accents = set->options->strip_accents || clip->strip_accents;
     return params;
 }
 
@@ -116,8 +116,9 @@ static void add_counts(struct sotto_eval_counts * to, const struct sotto_eval_co
     to->insertions += counts->insertions;
 }
 
-static void add_clip(struct totals * sum, const struct eval_clip * clip) {
+static void add_clip(struct totals * sum, const struct eval_clip * clip, bool stripped) {
     sum->n_clips++;
+    sum->n_stripped += stripped;
     if (!clip->done) {
         sum->n_failed++;
         return;
@@ -142,7 +143,7 @@ static struct totals sum_up(const struct eval_set * set, int language) {
     struct totals sum = { 0 };
     for (size_t i = 0; i < set->n_clips; i++) {
         if (language < 0 || sotto_language_id(set->clips[i].language) == language)
-            add_clip(&sum, &set->clips[i]);
+            add_clip(&sum, &set->clips[i], eval_params(set, &set->clips[i]).strip_accents);
     }
     return sum;
 }
@@ -162,7 +163,7 @@ static void put_rate(FILE * to, const char * name, const struct sotto_eval_count
             counts->insertions);
 }
 
-static void put_totals(FILE * to, const struct totals * sum, bool strip_accents) {
+static void put_totals(FILE * to, const struct totals * sum) {
     fprintf(to, "clips     %zu", sum->n_clips);
     if (sum->n_failed > 0)
         fprintf(to, ", %zu of which failed", sum->n_failed);
@@ -175,8 +176,10 @@ static void put_totals(FILE * to, const struct totals * sum, bool strip_accents)
                 sum->n_empty, sum->inserted);
     if (sum->n_told > 0)
         fprintf(to, "language  found right in %zu of %zu clips\n", sum->n_right, sum->n_told);
-    fprintf(to, "texts     normalised as Whisper's authors do, spellings left%s\n",
-            strip_accents ? ", accents taken off" : "");
+    fprintf(to, "texts     normalised as Whisper's authors do, spellings left");
+    if (sum->n_stripped > 0)
+        fprintf(to, ", accents taken off in %zu clips", sum->n_stripped);
+    putc('\n', to);
 }
 
 static void put_languages(FILE * to, const struct eval_set * set, size_t n_all) {
@@ -242,7 +245,7 @@ static bool put_comparison(FILE * to, const struct eval_set * set) {
 
 bool eval_report(const struct eval_set * set, FILE * to) {
     struct totals sum = sum_up(set, -1);
-    put_totals(to, &sum, set->options->strip_accents);
+    put_totals(to, &sum);
     put_languages(to, set, sum.n_clips);
     return (set->options->against == NULL || put_comparison(to, set)) && put_worst(to, set);
 }
@@ -262,7 +265,7 @@ static void put_counts(FILE * to, const char * name, const struct sotto_eval_cou
             rate(counts));
 }
 
-static void put_clip(FILE * to, const struct eval_clip * clip) {
+static void put_clip(FILE * to, const struct eval_clip * clip, bool stripped) {
     const char * found = sotto_language_code(clip->found);
     putc('{', to);
     put_string(to, "audio", clip->audio, strlen(clip->audio));
@@ -271,8 +274,9 @@ static void put_clip(FILE * to, const struct eval_clip * clip) {
     if (clip->done) {
         putc(',', to);
         put_string(to, "heard", clip->heard, clip->heard_size);
-        fprintf(to, ",\"language\":\"%s\",\"detected\":%s,\"seconds\":%.3f,\"compute_seconds\":%.3f",
-                found != NULL ? found : "", clip->detected ? "true" : "false", clip->seconds, clip->compute);
+        fprintf(to, ",\"language\":\"%s\",\"detected\":%s,\"accents_stripped\":%s", found != NULL ? found : "",
+                clip->detected ? "true" : "false", stripped ? "true" : "false");
+        fprintf(to, ",\"seconds\":%.3f,\"compute_seconds\":%.3f", clip->seconds, clip->compute);
         put_counts(to, "words", &clip->score.words);
         put_counts(to, "characters", &clip->score.characters);
     }
@@ -295,10 +299,9 @@ static bool put_json_comparison(FILE * to, const struct eval_set * set) {
 
 bool eval_report_json(const struct eval_set * set, FILE * to) {
     struct totals sum = sum_up(set, -1);
-    fprintf(to, "{\"normaliser\":\"whisper\",\"spelling\":null,\"strip_accents\":%s,\"clips\":[\n",
-            set->options->strip_accents ? "true" : "false");
+    fputs("{\"normaliser\":\"whisper\",\"spelling\":null,\"clips\":[\n", to);
     for (size_t i = 0; i < set->n_clips; i++) {
-        put_clip(to, &set->clips[i]);
+        put_clip(to, &set->clips[i], eval_params(set, &set->clips[i]).strip_accents);
         fputs(i + 1 < set->n_clips ? ",\n" : "\n", to);
     }
     fprintf(to,

@@ -11,6 +11,7 @@ struct eval_clip {
     const char * audio;    /* as the list has it */
     const char * text;     /* what is said */
     const char * language; /* "" = the list does not tell */
+    bool strip_accents;    /* the list says that the text lacks them */
     bool done;             /* it could be read and recognised; else what follows is empty */
     bool detected;         /* the recogniser was not told the language */
     int found;             /* the language it used */
@@ -33,8 +34,8 @@ struct eval_set {
     struct json_t * other;  /* the other run, or NULL */
 };
 
-/* Read the list: tab-separated, UTF-8, a header line that names the columns audio, text and perhaps lang. false, with a
- * message, if it is none. */
+/* Read the list: tab-separated, UTF-8, a header line that names the columns audio, text and perhaps lang and accents,
+ * which is "strip" for texts that lack them. false, with a message, if it is none. */
 bool eval_read(struct eval_set * set, const char * path);
 void eval_free(struct eval_set * set);
 
@@ -48,8 +49,8 @@ static inline int64_t eval_errors(const struct sotto_eval_counts * counts) {
 /* How a clip's texts are normalised. */
 struct sotto_eval_params eval_params(const struct eval_set * set, const struct eval_clip * clip);
 
-/* Read another run, a file that --json wrote: an object with clips, objects with audio and heard. false, with a message,
- * if it is none. */
+/* Read another run, a file that --json wrote: an object with clips, objects with audio and heard. false, with a
+ * message, if it is none. */
 bool eval_read_other(struct eval_set * set, const char * path);
 /* Score its clips. false, with a message, if memory is short. */
 bool eval_score_other(struct eval_set * set);

@@ -62,6 +62,19 @@ says "the same text in 1 of 2 clips" "$work/out"
 says "word errors +6.45 points" "$work/out"
 says "2 errors, 23 words  jfk.wav" "$work/out"
 
+# accents: by option for all, by a column for some
+printf 'audio\ttext\tlang\taccents\n' >"$work/accents.tsv"
+printf '%s\tH\xc3\xa9 might \xc3\xa9ven have been made amiable himself\tfr\t%s\n' \
+    "$clips/sense_and_sensibility_01_austen_64kb-0930.wav" strip >>"$work/accents.tsv"
+code 0 "$SOTTO" eval "$work/accents.tsv" -l en
+says "0 of 8" "$work/out"
+says "accents taken off in 1 clips" "$work/out"
+sed -i 's/strip$//' "$work/accents.tsv"
+code 0 "$SOTTO" eval "$work/accents.tsv" -l en
+says "2 of 8" "$work/out"
+code 0 "$SOTTO" eval "$work/accents.tsv" -l en --strip-accents
+says "0 of 8" "$work/out"
+
 echo '{' >"$work/broken.json"
 code 4 "$SOTTO" eval "$work/list.tsv" --against "$work/broken.json"
 says "broken.json"
