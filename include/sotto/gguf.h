@@ -62,6 +62,11 @@ SOTTO_API size_t sotto_gguf_type_size(enum sotto_gguf_type type);
 /* Position in the file at which this thread's newest GGUF error was found; 0 if it has none. */
 SOTTO_API uint64_t sotto_gguf_last_error_pos(void);
 
+/* For loaders of models: what a failure of the container means for the model in it. IO, MODEL_FORMAT (not GGUF),
+ * MODEL_VERSION, MODEL_TRUNCATED, MODEL_TENSOR_TYPE, MODEL_TENSOR_DUPLICATE, and MODEL_CORRUPT for all else; MEMORY and
+ * LIMIT stay what they are. */
+SOTTO_API enum sotto_status sotto_gguf_model_status(enum sotto_status status);
+
 /* ---- opening ---- */
 
 /* What becomes of the tensors:

@@ -24,6 +24,33 @@ enum sotto_status sotto_i_gguf_failed_at(uint64_t pos, enum sotto_status status)
     return status;
 }
 
+enum sotto_status sotto_gguf_model_status(enum sotto_status status) {
+    switch (status) {
+    case SOTTO_E_MEMORY:
+    case SOTTO_E_LIMIT: return status;
+    case SOTTO_E_GGUF_IO_OPEN:
+    case SOTTO_E_GGUF_IO_STAT:
+    case SOTTO_E_GGUF_IO_SEEK:
+    case SOTTO_E_GGUF_IO_READ: return SOTTO_E_IO;
+    case SOTTO_E_GGUF_MAGIC: return SOTTO_E_MODEL_FORMAT;
+    case SOTTO_E_GGUF_VERSION_ZERO:
+    case SOTTO_E_GGUF_VERSION_OLD:
+    case SOTTO_E_GGUF_VERSION_NEW:
+    case SOTTO_E_GGUF_ENDIAN: return SOTTO_E_MODEL_VERSION;
+    case SOTTO_E_GGUF_TRUNCATED:
+    case SOTTO_E_GGUF_COUNT_TENSORS: /* more than what is left of the file can hold: most often a broken-off download */
+    case SOTTO_E_GGUF_COUNT_KV:
+    case SOTTO_E_GGUF_STRING_LENGTH:
+    case SOTTO_E_GGUF_ARRAY_LENGTH:
+    case SOTTO_E_GGUF_DATA_START:
+    case SOTTO_E_GGUF_DATA_EXTENT: return SOTTO_E_MODEL_TRUNCATED;
+    case SOTTO_E_GGUF_TENSOR_TYPE:
+    case SOTTO_E_GGUF_TENSOR_TYPE_RETIRED: return SOTTO_E_MODEL_TENSOR_TYPE;
+    case SOTTO_E_GGUF_TENSOR_DUPLICATE: return SOTTO_E_MODEL_TENSOR_DUPLICATE;
+    default: return SOTTO_E_MODEL_CORRUPT;
+    }
+}
+
 struct gguf_shown sotto_i_gguf_show(const char * text, size_t len) {
     static const char digit[] = "0123456789abcdef";
     struct gguf_shown shown;

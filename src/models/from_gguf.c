@@ -5,33 +5,6 @@
 
 #include "models/models_impl.h"
 
-/* The container's errors in the words of models. */
-static enum sotto_status model_status(enum sotto_status status) {
-    switch (status) {
-    case SOTTO_E_MEMORY:
-    case SOTTO_E_LIMIT: return status;
-    case SOTTO_E_GGUF_IO_OPEN:
-    case SOTTO_E_GGUF_IO_STAT:
-    case SOTTO_E_GGUF_IO_SEEK:
-    case SOTTO_E_GGUF_IO_READ: return SOTTO_E_IO;
-    case SOTTO_E_GGUF_VERSION_ZERO:
-    case SOTTO_E_GGUF_VERSION_OLD:
-    case SOTTO_E_GGUF_VERSION_NEW:
-    case SOTTO_E_GGUF_ENDIAN: return SOTTO_E_MODEL_VERSION;
-    case SOTTO_E_GGUF_TRUNCATED:
-    case SOTTO_E_GGUF_COUNT_TENSORS: /* more than what is left of the file can hold */
-    case SOTTO_E_GGUF_COUNT_KV:
-    case SOTTO_E_GGUF_STRING_LENGTH:
-    case SOTTO_E_GGUF_ARRAY_LENGTH:
-    case SOTTO_E_GGUF_DATA_START:
-    case SOTTO_E_GGUF_DATA_EXTENT: return SOTTO_E_MODEL_TRUNCATED;
-    case SOTTO_E_GGUF_TENSOR_TYPE:
-    case SOTTO_E_GGUF_TENSOR_TYPE_RETIRED: return SOTTO_E_MODEL_TENSOR_TYPE;
-    case SOTTO_E_GGUF_TENSOR_DUPLICATE: return SOTTO_E_MODEL_TENSOR_DUPLICATE;
-    default: return SOTTO_E_MODEL_CORRUPT;
-    }
-}
-
 static enum sotto_status open_file(struct whisper_source * source) {
     struct sotto_gguf_open_params params = sotto_gguf_open_params_default();
     params.flags = SOTTO_GGUF_OPEN_TAIL_PAD | SOTTO_GGUF_OPEN_CHECK_EXTENT;
@@ -41,7 +14,7 @@ static enum sotto_status open_file(struct whisper_source * source) {
         return SOTTO_OK;
     char text[512];
     snprintf(text, sizeof(text), "%s", sotto_last_error_text());
-    return sotto_fail(model_status(sotto_last_error()), "sotto_convert: %s: %s", source->path, text);
+    return sotto_fail(sotto_gguf_model_status(sotto_last_error()), "sotto_convert: %s: %s", source->path, text);
 }
 
 /* ---- keys ---- */
@@ -212,7 +185,7 @@ static enum sotto_status read_values(const struct whisper_source * source, const
         return status;
     char text[512];
     snprintf(text, sizeof(text), "%s", sotto_last_error_text());
-    return sotto_fail(model_status(status), "sotto_convert: %s: %s", source->path, text);
+    return sotto_fail(sotto_gguf_model_status(status), "sotto_convert: %s: %s", source->path, text);
 }
 
 static void close_file(struct whisper_source * source) { sotto_gguf_free(source->self); }

@@ -190,33 +190,6 @@ static enum sotto_status read_vocabulary(const struct reader * r, struct sotto_m
 
 /* ---- opening ---- */
 
-/* The container's errors in the words of spec 11. */
-static enum sotto_status model_status(enum sotto_status status) {
-    switch (status) {
-    case SOTTO_E_MEMORY: return status;
-    case SOTTO_E_GGUF_IO_OPEN:
-    case SOTTO_E_GGUF_IO_STAT:
-    case SOTTO_E_GGUF_IO_SEEK:
-    case SOTTO_E_GGUF_IO_READ: return SOTTO_E_IO;
-    case SOTTO_E_GGUF_MAGIC: return SOTTO_E_MODEL_FORMAT;
-    case SOTTO_E_GGUF_VERSION_ZERO:
-    case SOTTO_E_GGUF_VERSION_OLD:
-    case SOTTO_E_GGUF_VERSION_NEW:
-    case SOTTO_E_GGUF_ENDIAN: return SOTTO_E_MODEL_VERSION;
-    case SOTTO_E_GGUF_TRUNCATED:
-    case SOTTO_E_GGUF_COUNT_TENSORS: /* more than what is left of the file can hold: most often a broken-off download */
-    case SOTTO_E_GGUF_COUNT_KV:
-    case SOTTO_E_GGUF_STRING_LENGTH:
-    case SOTTO_E_GGUF_ARRAY_LENGTH:
-    case SOTTO_E_GGUF_DATA_START:
-    case SOTTO_E_GGUF_DATA_EXTENT: return SOTTO_E_MODEL_TRUNCATED;
-    case SOTTO_E_GGUF_TENSOR_TYPE:
-    case SOTTO_E_GGUF_TENSOR_TYPE_RETIRED: return SOTTO_E_MODEL_TENSOR_TYPE;
-    case SOTTO_E_GGUF_TENSOR_DUPLICATE: return SOTTO_E_MODEL_TENSOR_DUPLICATE;
-    default: return SOTTO_E_MODEL_CORRUPT;
-    }
-}
-
 static bool begins_with_magic(const char * path) {
     char magic[4];
     FILE * file = fopen(path, "rb");
@@ -237,7 +210,7 @@ static enum sotto_status open_container(struct reader * r, const struct sotto_al
         return SOTTO_OK;
     char text[512];
     snprintf(text, sizeof(text), "%s", sotto_last_error_text());
-    enum sotto_status status = model_status(sotto_last_error());
+    enum sotto_status status = sotto_gguf_model_status(sotto_last_error());
     if (status == SOTTO_E_MODEL_TRUNCATED && !begins_with_magic(r->path))
         status = SOTTO_E_MODEL_FORMAT;
     return sotto_fail(status, "sotto_model_open: %s: %s", r->path, text);

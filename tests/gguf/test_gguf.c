@@ -539,6 +539,19 @@ static void a_hundred_thousand_names(void ** state) {
     sotto_gguf_free(r);
 }
 
+static void what_failures_mean_for_models(void ** state) {
+    (void)state;
+    assert_int_equal(sotto_gguf_model_status(SOTTO_E_MEMORY), SOTTO_E_MEMORY);
+    assert_int_equal(sotto_gguf_model_status(SOTTO_E_LIMIT), SOTTO_E_LIMIT);
+    assert_int_equal(sotto_gguf_model_status(SOTTO_E_GGUF_IO_READ), SOTTO_E_IO);
+    assert_int_equal(sotto_gguf_model_status(SOTTO_E_GGUF_MAGIC), SOTTO_E_MODEL_FORMAT);
+    assert_int_equal(sotto_gguf_model_status(SOTTO_E_GGUF_ENDIAN), SOTTO_E_MODEL_VERSION);
+    assert_int_equal(sotto_gguf_model_status(SOTTO_E_GGUF_COUNT_KV), SOTTO_E_MODEL_TRUNCATED);
+    assert_int_equal(sotto_gguf_model_status(SOTTO_E_GGUF_TENSOR_TYPE_RETIRED), SOTTO_E_MODEL_TENSOR_TYPE);
+    assert_int_equal(sotto_gguf_model_status(SOTTO_E_GGUF_TENSOR_DUPLICATE), SOTTO_E_MODEL_TENSOR_DUPLICATE);
+    assert_int_equal(sotto_gguf_model_status(SOTTO_E_GGUF_KEY_EMPTY), SOTTO_E_MODEL_CORRUPT);
+}
+
 /* ---- memory ---- */
 
 /* Build, write, open both ways, copy: true if all of it worked. */
@@ -593,7 +606,8 @@ int main(void) {
         cmocka_unit_test(what_add_tensor_refuses),   cmocka_unit_test(data_from_elsewhere),
         cmocka_unit_test(data_from_a_buffer),        cmocka_unit_test(tensors_piece_by_piece),
         cmocka_unit_test(flags_and_params),          cmocka_unit_test(replacing_files),
-        cmocka_unit_test(a_hundred_thousand_names),  cmocka_unit_test(nth_allocation_fails),
+        cmocka_unit_test(a_hundred_thousand_names),  cmocka_unit_test(what_failures_mean_for_models),
+        cmocka_unit_test(nth_allocation_fails),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
