@@ -15,6 +15,7 @@
 #include "cpu/test_hooks.h"
 #include "sotto/sotto.h"
 #include "support/counting_allocator.h"
+#include "support/refuse_each.h"
 
 enum { WIDTH = 256, ROWS = 300 };
 
@@ -422,32 +423,25 @@ static void full_arena(void ** state) {
 
 /* ---- memory ---- */
 
+/* The allocator is that of the process, so that the shared pool's memory comes from it too. */
+static enum sotto_status backend_and_pool(const struct sotto_allocator * allocator, void * user_data) {
+    (void)user_data;
+    assert_int_equal(sotto_set_default_allocator(allocator), SOTTO_OK);
+    sotto_backend_t cpu = sotto_backend_cpu_init();
+    enum sotto_status status = cpu != NULL ? sotto_backend_cpu_set_n_threads(cpu, 7) : SOTTO_E_MEMORY;
+    sotto_backend_free(cpu);
+    struct sotto_threadpool_params params = sotto_threadpool_params_default(3);
+    struct sotto_threadpool * pool = sotto_threadpool_new(&params);
+    if (pool == NULL)
+        status = sotto_last_error();
+    sotto_threadpool_free(pool);
+    assert_int_equal(sotto_set_default_allocator(NULL), SOTTO_OK);
+    return status;
+}
+
 static void every_allocation_of_a_backend_fails_once(void ** state) {
     (void)state;
-    long refused = 0;
-    for (long n = 1;; n++) {
-        struct counting_allocator allocator; /* of the process: the shared pool's too */
-        counting_allocator_init(&allocator);
-        assert_int_equal(sotto_set_default_allocator(&allocator.base), SOTTO_OK);
-        atomic_store(&allocator.refuse, n);
-        sotto_backend_t cpu = sotto_backend_cpu_init();
-        enum sotto_status s = cpu != NULL ? sotto_backend_cpu_set_n_threads(cpu, 7) : SOTTO_E_MEMORY;
-        sotto_backend_free(cpu);
-        struct sotto_threadpool_params params = sotto_threadpool_params_default(3);
-        struct sotto_threadpool * pool = sotto_threadpool_new(&params);
-        if (pool == NULL)
-            s = sotto_last_error();
-        sotto_threadpool_free(pool);
-        const bool was_refused = atomic_load(&allocator.refused) > 0;
-        assert_int_equal(s, was_refused ? SOTTO_E_MEMORY : SOTTO_OK);
-        assert_int_equal(atomic_load(&allocator.held), 0);
-        assert_int_equal(sotto_set_default_allocator(NULL), SOTTO_OK);
-        if (!was_refused)
-            break;
-        refused++;
-    }
-    print_message("%ld allocations refused, one at a time\n", refused);
-    assert_true(refused >= 8);
+    assert_true(refuse_each(backend_and_pool, NULL) >= 8);
 }
 
 static void a_thousand_backends(void ** state) {

@@ -11,7 +11,7 @@
 
 #include "sotto/eval.h"
 
-#include "support/counting_allocator.h"
+#include "support/refuse_each.h"
 
 static void check(const char * language, bool strip, const char * text, const char * wanted) {
     struct sotto_eval_params params = sotto_eval_default_params();
@@ -129,7 +129,8 @@ static void bad_arguments(void ** state) {
 
 /* ---- memory ---- */
 
-static enum sotto_status everything(const struct sotto_allocator * allocator) {
+static enum sotto_status everything(const struct sotto_allocator * allocator, void * user_data) {
+    (void)user_data;
     static const char english_text[] =
         "Mr. Two million three hundred thousand forty-five and a half per cent, $2 and 7 cents "
         "of 2.5 billion; the nineteen nineties and double oh seven";
@@ -151,18 +152,7 @@ static enum sotto_status everything(const struct sotto_allocator * allocator) {
 
 static void every_allocation_may_fail(void ** state) {
     (void)state;
-    struct counting_allocator counter;
-    counting_allocator_init(&counter);
-    assert_int_equal(everything(&counter.base), SOTTO_OK);
-    long n_requests = atomic_load(&counter.requests);
-    assert_true(n_requests > 10);
-    for (long n = 1; n <= n_requests; n++) {
-        counting_allocator_init(&counter);
-        atomic_store(&counter.refuse, n);
-        assert_int_equal(everything(&counter.base), SOTTO_E_MEMORY);
-        assert_int_equal(atomic_load(&counter.refused), 1);
-        assert_int_equal(atomic_load(&counter.held), 0);
-    }
+    assert_true(refuse_each(everything, NULL) > 10);
 }
 
 int main(void) {

@@ -13,7 +13,7 @@
 #include "speech/split.h"
 #include "speech/tokenizer.h"
 #include "speech/unicode.h"
-#include "counting_allocator.h"
+#include "refuse_each.h"
 
 #define N_VOCAB  51865
 #define N_JOINED 700
@@ -446,7 +446,8 @@ static void non_speech_symbols_are_found(void ** state) {
     assert_int_equal(sotto_i_tokenizer_blank(*state), 220);
 }
 
-static enum sotto_status make_and_use(const struct sotto_allocator * allocator) {
+static enum sotto_status make_and_use(const struct sotto_allocator * allocator, void * user_data) {
+    (void)user_data;
     struct source source = { .alphabet = SOTTO_I_ALPHABET_GPT2, .broken = -1 };
     struct sotto_i_tokenizer * tokenizer;
     int32_t ids[16];
@@ -461,17 +462,7 @@ static enum sotto_status make_and_use(const struct sotto_allocator * allocator) 
 
 static void every_allocation_may_fail(void ** state) {
     (void)state;
-    struct counting_allocator allocator;
-    enum sotto_status status = SOTTO_E_MEMORY;
-    long n = 0;
-    while (status != SOTTO_OK) {
-        counting_allocator_init(&allocator);
-        atomic_store(&allocator.refuse, n = n < 20 ? n + 1 : n + n / 3);
-        status = make_and_use(&allocator.base);
-        assert_true(atomic_load(&allocator.held) == 0);
-        assert_int_equal(status, atomic_load(&allocator.refused) ? SOTTO_E_MEMORY : SOTTO_OK);
-    }
-    assert_true(n > 5);
+    assert_true(refuse_many(make_and_use, NULL) > 5);
 }
 
 int main(void) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "support/refuse_each.h"
 
+#include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -28,11 +29,21 @@ static bool refuse_one(long n, enum sotto_status (*work)(const struct sotto_allo
     return refused;
 }
 
+static long refuse(enum sotto_status (*work)(const struct sotto_allocator * allocator, void * user_data),
+                   void * user_data, long most_in_turn) {
+    long refused = 0;
+    for (long n = 1; refuse_one(n, work, user_data); n += n < most_in_turn ? 1 : n / 3)
+        refused++;
+    print_message("%ld allocations refused, one at a time\n", refused);
+    return refused;
+}
+
 long refuse_each(enum sotto_status (*work)(const struct sotto_allocator * allocator, void * user_data),
                  void * user_data) {
-    long n = 1;
-    while (refuse_one(n, work, user_data))
-        n++;
-    print_message("%ld allocations, each refused once\n", n - 1);
-    return n - 1;
+    return refuse(work, user_data, LONG_MAX);
+}
+
+long refuse_many(enum sotto_status (*work)(const struct sotto_allocator * allocator, void * user_data),
+                 void * user_data) {
+    return refuse(work, user_data, 200);
 }

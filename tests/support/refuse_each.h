@@ -12,4 +12,8 @@
 long refuse_each(enum sotto_status (*work)(const struct sotto_allocator * allocator, void * user_data),
                  void * user_data);
 
+/* The same for work that allocates often: after the first 200 ever fewer are refused, each a third further on. */
+long refuse_many(enum sotto_status (*work)(const struct sotto_allocator * allocator, void * user_data),
+                 void * user_data);
+
 #endif
