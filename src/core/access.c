@@ -8,6 +8,15 @@
 
 /* ---- scalars of the six types ---- */
 
+union scalar {
+    int8_t i8;
+    int16_t i16;
+    int32_t i32;
+    sotto_fp16_t f16;
+    sotto_bf16_t bf16;
+    float f32;
+};
+
 static bool accessible(enum sotto_type type) {
     return sotto_i_is_float_type(type) || type == SOTTO_TYPE_I8 || type == SOTTO_TYPE_I16 || type == SOTTO_TYPE_I32;
 }
@@ -22,14 +31,7 @@ static int32_t to_i32(double x, int32_t low, int32_t high) {
 
 /* Every value of the six types is exact in double. */
 static double load(enum sotto_type type, const void * at) {
-    union {
-        int8_t i8;
-        int16_t i16;
-        int32_t i32;
-        sotto_fp16_t f16;
-        sotto_bf16_t bf16;
-        float f32;
-    } u;
+    union scalar u;
     memcpy(&u, at, sotto_get_type_traits(type)->type_size);
     switch ((int)type) {
     case SOTTO_TYPE_I8: return u.i8;
@@ -42,14 +44,7 @@ static double load(enum sotto_type type, const void * at) {
 }
 
 static void store(enum sotto_type type, void * at, double value) {
-    union {
-        int8_t i8;
-        int16_t i16;
-        int32_t i32;
-        sotto_fp16_t f16;
-        sotto_bf16_t bf16;
-        float f32;
-    } u;
+    union scalar u;
     switch ((int)type) {
     case SOTTO_TYPE_I8: u.i8 = (int8_t)to_i32(value, INT8_MIN, INT8_MAX); break;
     case SOTTO_TYPE_I16: u.i16 = (int16_t)to_i32(value, INT16_MIN, INT16_MAX); break;
