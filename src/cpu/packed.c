@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-#include "core/backend_impl.h"
 #include "core/checked.h"
+#include "cpu/buffer.h"
 
 enum { PANEL = SOTTO_CPU_PANEL };
 
@@ -90,13 +90,6 @@ void sotto_i_packed_get(const struct sotto_tensor * t, int64_t i1, int64_t i2, i
 }
 
 /* ---- the buffer ---- */
-
-static void free_buffer(sotto_backend_buffer_t buffer) {
-    const struct sotto_allocator * a = buffer->allocator ? buffer->allocator : sotto_default_allocator();
-    a->free(a->user_data, buffer->context, buffer->size, SOTTO_DATA_ALIGN);
-}
-
-static void * get_base(sotto_backend_buffer_t buffer) { return buffer->context; }
 
 static enum sotto_status init_tensor(sotto_backend_buffer_t buffer, struct sotto_tensor * t) {
     (void)buffer;
@@ -199,8 +192,6 @@ static bool copy_tensor(sotto_backend_buffer_t buffer, const struct sotto_tensor
     return true;
 }
 
-static void clear(sotto_backend_buffer_t buffer, uint8_t value) { memset(buffer->context, value, buffer->size); }
-
 /* ---- the buffer type ---- */
 
 static const char * get_name(sotto_backend_buffer_type_t buft) {
@@ -211,30 +202,15 @@ static const char * get_name(sotto_backend_buffer_type_t buft) {
 static sotto_backend_buffer_t alloc_buffer(sotto_backend_buffer_type_t buft, size_t size,
                                            const struct sotto_allocator * allocator) {
     static const struct sotto_i_buffer_iface iface = {
-        .free_buffer = free_buffer,
-        .get_base = get_base,
+        .free_buffer = sotto_i_cpu_buffer_free,
+        .get_base = sotto_i_cpu_buffer_base,
         .init_tensor = init_tensor,
         .set_tensor = set_tensor,
         .get_tensor = get_tensor,
         .copy_tensor = copy_tensor,
-        .clear = clear,
+        .clear = sotto_i_cpu_buffer_clear,
     };
-    const struct sotto_allocator * a = allocator ? allocator : sotto_default_allocator();
-    void * base = a->alloc(a->user_data, size, SOTTO_DATA_ALIGN);
-    if (!base) {
-        sotto_fail(SOTTO_E_MEMORY, "packed buffer: no %zu bytes", size);
-        return NULL;
-    }
-    sotto_backend_buffer_t buffer = sotto_i_buffer_new(buft, &iface, base, size, allocator);
-    if (!buffer) {
-        a->free(a->user_data, base, size, SOTTO_DATA_ALIGN);
-    }
-    return buffer;
-}
-
-static size_t get_alignment(sotto_backend_buffer_type_t buft) {
-    (void)buft;
-    return SOTTO_DATA_ALIGN;
+    return sotto_i_cpu_buffer_new(buft, &iface, size, allocator);
 }
 
 static bool is_host(sotto_backend_buffer_type_t buft) {
@@ -247,7 +223,7 @@ sotto_backend_buffer_type_t sotto_backend_cpu_packed_buffer_type(void) {
         .iface = {
             .get_name = get_name,
             .alloc_buffer = alloc_buffer,
-            .get_alignment = get_alignment,
+            .get_alignment = sotto_i_cpu_buffer_alignment,
             .get_alloc_size = get_alloc_size,
             .is_host = is_host,
         },
