@@ -124,25 +124,7 @@ static int64_t argmax(const float * x, int64_t n) {
 }
 
 void sotto_i_vec_init(struct sotto_i_vec_kernels * kernels, enum sotto_cpu_level level) {
-    *kernels = (struct sotto_i_vec_kernels){
-        .f16_to_f32 = f16_to_f32,
-        .bf16_to_f32 = bf16_to_f32,
-        .f32_to_f16 = f32_to_f16,
-        .f32_to_bf16 = f32_to_bf16,
-        .add = add,
-        .mul = mul,
-        .scale = scale,
-        .scale_bias = scale_bias,
-        .shift_scale = shift_scale,
-        .add_scaled = add_scaled,
-        .gelu = gelu,
-        .gelu_erf = gelu_erf,
-        .sum = sum,
-        .sum_sq_diff = sum_sq_diff,
-        .exp_sum = exp_sum,
-        .max = row_max,
-        .argmax = argmax,
-    };
+    *kernels = (struct sotto_i_vec_kernels)SOTTO_I_VEC_SLOTS;
 #if defined(__x86_64__)
     if (level >= SOTTO_CPU_LEVEL_AVX2)
         sotto_i_vec_raise_avx2(kernels);

@@ -37,6 +37,15 @@ struct sotto_i_vec_kernels {
     int64_t (*argmax)(const float * x, int64_t n);
 };
 
+/* All slots, from the static functions of the file that says so. */
+#define SOTTO_I_VEC_SLOTS                                                                                           \
+    {                                                                                                               \
+        .f16_to_f32 = f16_to_f32, .bf16_to_f32 = bf16_to_f32, .f32_to_f16 = f32_to_f16, .f32_to_bf16 = f32_to_bf16, \
+        .add = add, .mul = mul, .scale = scale, .scale_bias = scale_bias, .shift_scale = shift_scale,               \
+        .add_scaled = add_scaled, .gelu = gelu, .gelu_erf = gelu_erf, .sum = sum, .sum_sq_diff = sum_sq_diff,       \
+        .exp_sum = exp_sum, .max = row_max, .argmax = argmax,                                                       \
+    }
+
 /* Raise slots to a level, which the machine must have. */
 void sotto_i_vec_raise_avx2(struct sotto_i_vec_kernels * kernels);
 void sotto_i_vec_raise_avx512(struct sotto_i_vec_kernels * kernels);
