@@ -14,10 +14,9 @@
 
 #include <cmocka.h>
 
-#include "counting_allocator.h"
+#include "conversion.h"
 #include "gguf_example.h"
 #include "refuse_each.h"
-#include "sotto/models.h"
 #include "sotto/speech.h"
 
 enum { D = 4, MELS = 3, AUDIO = 5, TEXT = 6, VOCAB = 51865, WORDS = 50257, MAX_TENSORS = 64, MAX_FIELDS = 1024 };
@@ -250,35 +249,13 @@ static int teardown(void ** state) {
 
 /* ---- converting ---- */
 
-static enum sotto_status convert(const char * in, const char * out, enum sotto_type type,
-                                 const struct sotto_allocator * allocator) {
-    struct sotto_convert_params params = sotto_convert_default_params();
-    params.type = type;
-    params.allocator = allocator;
-    sotto_clear_last_error();
-    enum sotto_status status = sotto_convert(in, out, &params);
-    assert_int_equal(sotto_last_error(), status);
-    return status;
-}
-
 static void done(enum sotto_status status) {
     if (status != SOTTO_OK)
         fail_msg("%s", sotto_last_error_text());
 }
 
 static void refused(enum sotto_status status, const char * word) {
-    struct counting_allocator allocator;
-    counting_allocator_init(&allocator);
-    write_bytes(output, "old", 3);
-    enum sotto_status found = convert(input, output, SOTTO_TYPE_F16, &allocator.base);
-    if (found != status || strstr(sotto_last_error_text(), word) == NULL)
-        fail_msg("expected %s and '%s', got: %s", sotto_status_name(status), word, sotto_last_error_text());
-    assert_int_equal(allocator.held, 0);
-    size_t size;
-    uint8_t * bytes = read_bytes(output, &size);
-    assert_int_equal(size, 3);
-    assert_memory_equal(bytes, "old", 3);
-    free(bytes);
+    conversion_refused(input, output, SOTTO_TYPE_F16, status, word);
 }
 
 static void refused_model(enum sotto_status status, const char * word) {
@@ -336,16 +313,16 @@ static void check_output(enum sotto_type type) {
 static void there_and_back(void ** state) {
     (void)state;
     save();
-    done(convert(input, output, SOTTO_TYPE_COUNT, NULL));
+    done(conversion(input, output, SOTTO_TYPE_COUNT, NULL));
     check_output(SOTTO_TYPE_F16);
-    done(convert(output, back, SOTTO_TYPE_COUNT, NULL));
+    done(conversion(output, back, SOTTO_TYPE_COUNT, NULL));
     same_files(input, back);
-    done(convert(back, output, SOTTO_TYPE_F32, NULL));
+    done(conversion(back, output, SOTTO_TYPE_F32, NULL));
     check_output(SOTTO_TYPE_F32);
-    done(convert(output, back, SOTTO_TYPE_COUNT, NULL)); /* stays f32 */
-    done(convert(back, output, SOTTO_TYPE_COUNT, NULL));
+    done(conversion(output, back, SOTTO_TYPE_COUNT, NULL)); /* stays f32 */
+    done(conversion(back, output, SOTTO_TYPE_COUNT, NULL));
     check_output(SOTTO_TYPE_F32);
-    done(convert(output, back, SOTTO_TYPE_F16, NULL));
+    done(conversion(output, back, SOTTO_TYPE_F16, NULL));
     same_files(input, back);
 }
 
@@ -364,15 +341,15 @@ static void variants(void ** state) {
     model.tensors[0] = last;
     model.filter_error = 1e-3f;
     save();
-    done(convert(input, output, SOTTO_TYPE_COUNT, NULL));
+    done(conversion(input, output, SOTTO_TYPE_COUNT, NULL));
     check_output(SOTTO_TYPE_F32);
-    done(convert(input, output, SOTTO_TYPE_F16, NULL));
+    done(conversion(input, output, SOTTO_TYPE_F16, NULL));
     check_output(SOTTO_TYPE_F16);
     static const int32_t words[] = { WORDS - 1, WORDS + 1, VOCAB };
     for (int i = 0; i < 3; i++) {
         model.words = words[i];
         save();
-        done(convert(input, output, SOTTO_TYPE_F16, NULL));
+        done(conversion(input, output, SOTTO_TYPE_F16, NULL));
         check_output(SOTTO_TYPE_F16);
     }
     describe();
@@ -564,19 +541,19 @@ static void calls(void ** state) {
     describe();
     save();
     write_bytes(back, "old", 3);
-    assert_int_equal(convert(input, "/nonexistent/x.bin", SOTTO_TYPE_F16, NULL), SOTTO_E_GGUF_IO_OPEN);
+    assert_int_equal(conversion(input, "/nonexistent/x.bin", SOTTO_TYPE_F16, NULL), SOTTO_E_GGUF_IO_OPEN);
     assert_int_equal(symlink("/dev/full", output), -1); /* it exists */
     unlink(output);
     char full[600];
     snprintf(full, sizeof(full), "%s.full.bin", output);
     assert_int_equal(symlink("/dev/full", full), 0);
-    assert_int_equal(convert(input, full, SOTTO_TYPE_F16, NULL), SOTTO_E_GGUF_IO_WRITE);
+    assert_int_equal(conversion(input, full, SOTTO_TYPE_F16, NULL), SOTTO_E_GGUF_IO_WRITE);
     unlink(full);
-    assert_int_equal(convert("/", back, SOTTO_TYPE_F16, NULL), SOTTO_E_MODEL_FORMAT);
+    assert_int_equal(conversion("/", back, SOTTO_TYPE_F16, NULL), SOTTO_E_MODEL_FORMAT);
     write_bytes(output, "PK\3\4....", 8);
-    assert_int_equal(convert(output, back, SOTTO_TYPE_F16, NULL), SOTTO_E_MODEL_PICKLE);
+    assert_int_equal(conversion(output, back, SOTTO_TYPE_F16, NULL), SOTTO_E_MODEL_PICKLE);
     write_bytes(output, "GGUF", 4);
-    assert_int_equal(convert(output, back, SOTTO_TYPE_F16, NULL), SOTTO_E_MODEL_TRUNCATED);
+    assert_int_equal(conversion(output, back, SOTTO_TYPE_F16, NULL), SOTTO_E_MODEL_TRUNCATED);
     size_t size;
     uint8_t * bytes = read_bytes(back, &size);
     assert_int_equal(size, 3);
@@ -585,7 +562,7 @@ static void calls(void ** state) {
 
 static enum sotto_status one_way(const struct sotto_allocator * allocator, void * user_data) {
     const char * const * way = user_data;
-    return convert(way[0], way[1], SOTTO_TYPE_F16, allocator);
+    return conversion(way[0], way[1], SOTTO_TYPE_F16, allocator);
 }
 
 /* Both ways. */

@@ -15,10 +15,10 @@
 
 #include <cmocka.h>
 
+#include "conversion.h"
 #include "counting_allocator.h"
 #include "gguf_example.h"
 #include "refuse_each.h"
-#include "sotto/models.h"
 
 enum { D = 4, MELS = 3, AUDIO = 5, TEXT = 6, VOCAB = 51865, MAX_VARIABLES = 64 };
 enum dtype { F32 = 0, I8 = 1, I16 = 2, I32 = 3, F16 = 4, BF16 = 5 };
@@ -305,29 +305,11 @@ static int teardown(void ** state) {
 /* ---- converting ---- */
 
 static enum sotto_status convert(enum sotto_type type, const struct sotto_allocator * allocator) {
-    struct sotto_convert_params params = sotto_convert_default_params();
-    params.type = type;
-    params.allocator = allocator;
-    sotto_clear_last_error();
-    enum sotto_status status = sotto_convert(folder, output, &params);
-    assert_int_equal(sotto_last_error(), status);
-    return status;
+    return conversion(folder, output, type, allocator);
 }
 
-/* Fails with this status and a word in its message, leaks nothing and leaves the output alone. */
 static void refused(enum sotto_status status, const char * word) {
-    struct counting_allocator allocator;
-    counting_allocator_init(&allocator);
-    write_bytes(output, "old", 3);
-    enum sotto_status found = convert(SOTTO_TYPE_F16, &allocator.base);
-    if (found != status || strstr(sotto_last_error_text(), word) == NULL)
-        fail_msg("expected %s and '%s', got: %s", sotto_status_name(status), word, sotto_last_error_text());
-    assert_int_equal(allocator.held, 0);
-    size_t size;
-    uint8_t * bytes = read_bytes(output, &size);
-    assert_int_equal(size, 3);
-    assert_memory_equal(bytes, "old", 3);
-    free(bytes);
+    conversion_refused(folder, output, SOTTO_TYPE_F16, status, word);
 }
 
 static void refused_model(enum sotto_status status, const char * word) {
