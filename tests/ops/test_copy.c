@@ -240,11 +240,6 @@ static void repeat(void ** state) {
             }
 }
 
-static double zero(const struct sotto_tensor * y, const int64_t i[4], const void * user) {
-    (void)y, (void)i, (void)user;
-    return 0.0;
-}
-
 static void empty(void ** state) {
     (void)state;
     for (int d = 0; d < 4; d++) {
@@ -253,10 +248,10 @@ static void empty(void ** state) {
         struct op_case c;
         op_case_begin(&c);
         struct sotto_tensor * a = sotto_new_tensor(c.ctx, SOTTO_TYPE_F32, 4, n);
-        op_case_check(&c, sotto_dup(c.ctx, a), zero, NULL, 0.0);
-        op_case_check(&c, sotto_cast(c.ctx, a, SOTTO_TYPE_F16), zero, NULL, 0.0);
-        op_case_check(&c, sotto_cont_1d(c.ctx, a, 0), zero, NULL, 0.0);
-        op_case_check(&c, sotto_repeat_4d(c.ctx, a, 2 * n[0], n[1], n[2], n[3]), zero, NULL, 0.0);
+        op_case_check(&c, sotto_dup(c.ctx, a), op_zero, NULL, 0.0);
+        op_case_check(&c, sotto_cast(c.ctx, a, SOTTO_TYPE_F16), op_zero, NULL, 0.0);
+        op_case_check(&c, sotto_cont_1d(c.ctx, a, 0), op_zero, NULL, 0.0);
+        op_case_check(&c, sotto_repeat_4d(c.ctx, a, 2 * n[0], n[1], n[2], n[3]), op_zero, NULL, 0.0);
         op_case_end(&c);
     }
 }

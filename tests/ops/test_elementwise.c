@@ -121,11 +121,6 @@ static void one_tensor_twice(void ** state) {
     op_case_end(&c);
 }
 
-static double zero(const struct sotto_tensor * y, const int64_t i[4], const void * user) {
-    (void)y, (void)i, (void)user;
-    return 0.0;
-}
-
 static void empty(void ** state) {
     (void)state;
     for (int d = 0; d < 4; d++) {
@@ -134,10 +129,10 @@ static void empty(void ** state) {
         struct op_case c;
         op_case_begin(&c);
         struct sotto_tensor * a = sotto_new_tensor(c.ctx, SOTTO_TYPE_F32, 4, n);
-        op_case_check(&c, sotto_add(c.ctx, a, a), zero, NULL, 0.0);
-        op_case_check(&c, sotto_mul_inplace(c.ctx, a, a), zero, NULL, 0.0);
-        op_case_check(&c, sotto_scale(c.ctx, a, 2.0f), zero, NULL, 0.0);
-        op_case_check(&c, sotto_gelu(c.ctx, a), zero, NULL, 0.0);
+        op_case_check(&c, sotto_add(c.ctx, a, a), op_zero, NULL, 0.0);
+        op_case_check(&c, sotto_mul_inplace(c.ctx, a, a), op_zero, NULL, 0.0);
+        op_case_check(&c, sotto_scale(c.ctx, a, 2.0f), op_zero, NULL, 0.0);
+        op_case_check(&c, sotto_gelu(c.ctx, a), op_zero, NULL, 0.0);
         op_case_end(&c);
     }
 }

@@ -48,6 +48,8 @@ double op_get_tiled(const struct sotto_tensor * t, const int64_t i[4]);
 
 /* The value that y should have at i. */
 typedef double (*op_truth)(const struct sotto_tensor * y, const int64_t i[4], const void * user);
+/* 0 everywhere, for tensors without elements. */
+double op_zero(const struct sotto_tensor * y, const int64_t i[4], const void * user);
 
 /* Compute y (not NULL) with the CPU backend, at each level and with 1 and 3 threads; every element has to be within
  * bound * (1 + |truth|) of the truth, NaN where it is NaN, and the same bits each time. y may be in place: what it
