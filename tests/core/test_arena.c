@@ -10,14 +10,9 @@
 
 #include "counting_allocator.h"
 #include "refuse_each.h"
+#include "small_graph.h"
 #include "sotto/graph.h"
 #include "sotto/log.h"
-
-static struct sotto_context * make(size_t size, bool no_alloc) {
-    struct sotto_context * ctx = sotto_init((struct sotto_init_params){ .mem_size = size, .no_alloc = no_alloc });
-    assert_non_null(ctx);
-    return ctx;
-}
 
 /* ---- life ---- */
 
@@ -44,7 +39,7 @@ static void memory_comes_from_the_allocator(void ** state) {
 
 static void sizes_at_the_edge(void ** state) {
     (void)state;
-    struct sotto_context * ctx = make(0, false);
+    struct sotto_context * ctx = context_of(0, false);
     assert_int_equal(sotto_get_mem_size(ctx), SOTTO_MEM_ALIGN);
     assert_int_equal(sotto_used_mem(ctx), 0);
     sotto_free(ctx);
@@ -72,7 +67,7 @@ static void caller_memory_is_used_as_it_is(void ** state) {
 
 static void tensors_take_what_they_are_said_to(void ** state) {
     (void)state;
-    struct sotto_context * ctx = make(10000, false);
+    struct sotto_context * ctx = context_of(10000, false);
     size_t overhead = sotto_tensor_overhead();
     assert_int_equal(overhead % SOTTO_MEM_ALIGN, 0);
     assert_int_equal(sizeof(struct sotto_tensor) % SOTTO_MEM_ALIGN, 0);
@@ -95,7 +90,7 @@ static void tensors_take_what_they_are_said_to(void ** state) {
 static void full_arena_stays_as_it_was(void ** state) {
     (void)state;
     size_t overhead = sotto_tensor_overhead();
-    struct sotto_context * ctx = make(2 * overhead + 64 + 32, false);
+    struct sotto_context * ctx = context_of(2 * overhead + 64 + 32, false);
     assert_non_null(sotto_new_tensor_1d(ctx, SOTTO_TYPE_F32, 16));
     size_t used = sotto_used_mem(ctx);
     assert_null(sotto_new_tensor_1d(ctx, SOTTO_TYPE_F32, 9));
@@ -135,7 +130,7 @@ static void impossible_sizes_are_refused(void ** state) {
         { -1, { 32, 1, 1, 1 }, SOTTO_E_TYPE },
         { SOTTO_TYPE_COUNT, { 32, 1, 1, 1 }, SOTTO_E_TYPE },
     };
-    struct sotto_context * ctx = make(1 << 16, true);
+    struct sotto_context * ctx = context_of(1 << 16, true);
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         assert_null(sotto_new_tensor(ctx, (enum sotto_type)cases[i].type, 4, cases[i].ne));
         assert_int_equal(sotto_context_status(ctx), cases[i].status);
@@ -163,7 +158,7 @@ static void impossible_sizes_are_refused(void ** state) {
 
 static void objects_are_walked_in_order(void ** state) {
     (void)state;
-    struct sotto_context * ctx = make(1 << 16, false);
+    struct sotto_context * ctx = context_of(1 << 16, false);
     struct sotto_tensor * a = sotto_set_name(sotto_new_tensor_1d(ctx, SOTTO_TYPE_F32, 4), "a");
     unsigned char * work = sotto_new_buffer(ctx, 100);
     struct sotto_tensor * b = sotto_set_name(sotto_new_tensor_1d(ctx, SOTTO_TYPE_F32, 4), "b");
@@ -188,7 +183,7 @@ static void objects_are_walked_in_order(void ** state) {
 
 static void scalars_need_data(void ** state) {
     (void)state;
-    struct sotto_context * ctx = make(1 << 12, false);
+    struct sotto_context * ctx = context_of(1 << 12, false);
     assert_int_equal(sotto_get_i32_1d(sotto_new_i32(ctx, -7), 0), -7);
     assert_true(sotto_get_f32_1d(sotto_new_f32(ctx, 2.5f), 0) == 2.5f);
     sotto_set_no_alloc(ctx, true);
@@ -216,7 +211,7 @@ static void tell(enum sotto_status status, const char * text, void * user_data) 
 
 static void first_error_sticks_and_nulls_pass(void ** state) {
     (void)state;
-    struct sotto_context * ctx = make(1 << 14, false);
+    struct sotto_context * ctx = context_of(1 << 14, false);
     struct told told = { 0 };
     sotto_set_error_hook(ctx, tell, &told);
     struct sotto_tensor * a = sotto_new_tensor_2d(ctx, SOTTO_TYPE_F32, 4, 3);
@@ -250,7 +245,7 @@ static void first_error_sticks_and_nulls_pass(void ** state) {
 
 static void graph_of_a_context_in_error_says_so(void ** state) {
     (void)state;
-    struct sotto_context * ctx = make(1 << 16, false);
+    struct sotto_context * ctx = context_of(1 << 16, false);
     struct sotto_cgraph * g = sotto_new_graph_custom(ctx, 8, false);
     struct sotto_tensor * a = sotto_new_tensor_1d(ctx, SOTTO_TYPE_F32, 4);
     struct sotto_tensor * bad = sotto_norm(ctx, a, -1.0f);

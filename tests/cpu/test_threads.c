@@ -16,17 +16,12 @@
 #include "sotto/sotto.h"
 #include "support/counting_allocator.h"
 #include "support/refuse_each.h"
+#include "support/small_graph.h"
 
 enum { WIDTH = 256, ROWS = 300 };
 
 static const int thread_counts[] = { 1, 2, 3, 7, 8 };
 #define N_COUNTS ((int)(sizeof(thread_counts) / sizeof(*thread_counts)))
-
-static struct sotto_context * new_context(size_t size) {
-    struct sotto_context * ctx = sotto_init((struct sotto_init_params){ .mem_size = size });
-    assert_non_null(ctx);
-    return ctx;
-}
 
 static struct sotto_tensor * filled(struct sotto_context * ctx, int64_t ne0, int64_t ne1, uint32_t seed) {
     struct sotto_tensor * t = sotto_new_tensor_2d(ctx, SOTTO_TYPE_F32, ne0, ne1);
@@ -37,12 +32,6 @@ static struct sotto_tensor * filled(struct sotto_context * ctx, int64_t ne0, int
         data[i] = (float)(int32_t)(seed >> 8) / 8388608.0f - 1.0f;
     }
     return t;
-}
-
-static struct sotto_cgraph * graph_of(struct sotto_context * ctx, struct sotto_tensor * y) {
-    struct sotto_cgraph * graph = sotto_new_graph(ctx);
-    assert_int_equal(sotto_build_forward_expand(graph, y), SOTTO_OK);
-    return graph;
 }
 
 /* A little network whose nodes all have several chunks. */
@@ -61,7 +50,7 @@ struct whole {
 };
 
 static struct whole new_network(void) {
-    struct whole net = { .ctx = new_context(8 << 20) };
+    struct whole net = { .ctx = context_of(8 << 20, false) };
     net.y = network(net.ctx);
     assert_non_null(net.y);
     net.graph = graph_of(net.ctx, net.y);
@@ -149,7 +138,7 @@ static void one_pool_for_1000_graphs(void ** state) {
         sotto_backend_t cpu = sotto_backend_cpu_init();
         assert_int_equal(sotto_backend_cpu_set_threadpool(cpu, pool), SOTTO_OK);
         for (int i = 0; i < 1000; i++) {
-            struct sotto_context * ctx = new_context(1 << 19);
+            struct sotto_context * ctx = context_of(1 << 19, false);
             struct sotto_tensor * x = sotto_set_f32(sotto_new_tensor_2d(ctx, SOTTO_TYPE_F32, 256, 140), (float)i);
             struct sotto_tensor * y = sotto_scale(ctx, x, 2.0f);
             struct sotto_cgraph * graph = graph_of(ctx, y);
@@ -165,7 +154,7 @@ static void one_pool_for_1000_graphs(void ** state) {
 
 static void changing_thread_counts(void ** state) {
     (void)state;
-    struct sotto_context * ctx = new_context(1 << 20);
+    struct sotto_context * ctx = context_of(1 << 20, false);
     struct sotto_tensor * x = filled(ctx, 256, 140, 3);
     struct sotto_tensor * y = sotto_scale(ctx, x, 2.0f);
     struct sotto_cgraph * graph = graph_of(ctx, y);
@@ -245,7 +234,7 @@ struct chain {
 };
 
 static struct chain new_chain(void) {
-    struct chain chain = { .ctx = new_context(4 << 20) };
+    struct chain chain = { .ctx = context_of(4 << 20, false) };
     struct sotto_tensor * y = sotto_set_f32(sotto_new_tensor_2d(chain.ctx, SOTTO_TYPE_F32, 256, 300), 1.0f);
     for (int i = 0; i < CHAIN; i++)
         y = chain.nodes[i] = sotto_scale(chain.ctx, y, 2.0f);
@@ -335,7 +324,7 @@ static void eval_callback_sees_wanted_nodes(void ** state) {
 
 static void error_of_a_worker_reaches_the_caller(void ** state) {
     (void)state;
-    struct sotto_context * ctx = new_context(16 << 20);
+    struct sotto_context * ctx = context_of(16 << 20, false);
     struct sotto_tensor * x = filled(ctx, 256, 50, 4);
     struct sotto_tensor * rows = sotto_new_tensor_1d(ctx, SOTTO_TYPE_I32, 1000);
     struct sotto_tensor * y = sotto_get_rows(ctx, x, rows);
@@ -399,7 +388,7 @@ static void plan_of_one_call(void ** state) {
 
 static void more_threads_than_tasks(void ** state) {
     (void)state;
-    struct sotto_context * ctx = new_context(1 << 20);
+    struct sotto_context * ctx = context_of(1 << 20, false);
     struct sotto_tensor * x = sotto_set_f32(sotto_new_tensor_1d(ctx, SOTTO_TYPE_F32, 3), 1.0f);
     struct sotto_tensor * y = sotto_scale(ctx, x, 2.0f);
     struct sotto_cgraph * graph = graph_of(ctx, y);

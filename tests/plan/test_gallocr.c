@@ -15,24 +15,15 @@
 #include "core/op.h"
 #include "sotto/sotto.h"
 #include "support/refuse_each.h"
+#include "support/small_graph.h"
 
 enum { N0 = 16, N1 = 4, MAX_TENSORS = 256 };
 #define BYTES ((size_t)N0 * N1 * sizeof(float))
 
-static struct sotto_context * new_context(bool no_alloc) {
-    struct sotto_context * ctx = sotto_init((struct sotto_init_params){ .mem_size = 1 << 21, .no_alloc = no_alloc });
-    assert_non_null(ctx);
-    return ctx;
-}
+static struct sotto_context * new_context(bool no_alloc) { return context_of(1 << 21, no_alloc); }
 
 static struct sotto_tensor * leaf(struct sotto_context * ctx) {
     return sotto_new_tensor_2d(ctx, SOTTO_TYPE_F32, N0, N1);
-}
-
-static struct sotto_cgraph * graph_of(struct sotto_context * ctx, struct sotto_tensor * y) {
-    struct sotto_cgraph * graph = sotto_new_graph(ctx);
-    assert_int_equal(sotto_build_forward_expand(graph, y), SOTTO_OK);
-    return graph;
 }
 
 /* Buffer bytes for a graph; it is given addresses as well. */

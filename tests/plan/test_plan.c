@@ -12,23 +12,14 @@
 #include "sotto/sotto.h"
 #include "support/counting_allocator.h"
 #include "support/refuse_each.h"
+#include "support/small_graph.h"
 
 enum { N0 = 32, N1 = 6 };
 
-static struct sotto_context * new_context(bool no_alloc) {
-    struct sotto_context * ctx = sotto_init((struct sotto_init_params){ .mem_size = 1 << 20, .no_alloc = no_alloc });
-    assert_non_null(ctx);
-    return ctx;
-}
+static struct sotto_context * new_context(bool no_alloc) { return context_of(1 << 20, no_alloc); }
 
 static struct sotto_tensor * leaf(struct sotto_context * ctx) {
     return sotto_new_tensor_2d(ctx, SOTTO_TYPE_F32, N0, N1);
-}
-
-static struct sotto_cgraph * graph_of(struct sotto_context * ctx, struct sotto_tensor * y) {
-    struct sotto_cgraph * graph = sotto_new_graph(ctx);
-    assert_int_equal(sotto_build_forward_expand(graph, y), SOTTO_OK);
-    return graph;
 }
 
 static void assert_all(const struct sotto_tensor * tensor, float value) {
