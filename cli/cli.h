@@ -19,6 +19,7 @@ enum exit_code {
     EXIT_AUDIO = 4,  /* no input could be read */
     EXIT_MEMORY = 5, /* or over a limit */
     EXIT_OUTPUT = 8,
+    EXIT_REGEX = 9,
     EXIT_SIGNAL = 128 /* + number of the signal: interrupted 130, terminated 143 */
 };
 
@@ -59,10 +60,27 @@ bool out_open(struct out_file * out, const char * path);
 /* `keep` false: what was written is thrown away. false, with a message, if it could not be written. */
 bool out_close(struct out_file * out, bool keep);
 
+/* ---- arguments (arguments.c) ---- */
+
+/* Words with those of each @FILE in its place, up to --. false, with a message, if a file cannot be read. */
+struct arguments {
+    int n, room;
+    char ** words;
+    struct text_file * files; /* where their bytes are */
+};
+bool arguments_expand(int argc, char ** argv, struct arguments * arguments);
+void arguments_free(struct arguments * arguments);
+
 /* ---- text (text_out.c) ---- */
 
 void put_utf8(FILE * to, const char * text, size_t size);        /* ill-formed sequences become U+FFFD */
 void put_json_string(FILE * to, const char * text, size_t size); /* likewise, quoted and escaped */
-void put_stamp(FILE * to, long long cs);                         /* hh:mm:ss.mmm */
+void put_csv_string(FILE * to, const char * text, size_t size);  /* likewise, for CSV */
+void put_line(FILE * to, const char * text, size_t size);        /* UTF-8, line ends become spaces */
+void put_cell(FILE * to, const char * text, size_t size);        /* tabs too */
+void put_cue(FILE * to, const char * text, size_t size);         /* as a line; --> becomes -> */
+void put_stamp(FILE * to, long long cs, char point);             /* hh:mm:ss, the point, mmm */
+/* Bytes of text less a character that it ends in the middle of. */
+size_t whole_characters(const char * text, size_t size);
 
 #endif

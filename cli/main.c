@@ -27,6 +27,10 @@ static enum exit_code flushed(enum exit_code code) {
 }
 
 static enum exit_code help(const struct options * options) {
+    if (options->man) {
+        options_man(stdout);
+        return flushed(EXIT_DONE);
+    }
     if (options->n_args == 0) {
         options_overview(stdout);
         return flushed(EXIT_DONE);
@@ -40,6 +44,13 @@ static enum exit_code help(const struct options * options) {
     return flushed(EXIT_DONE);
 }
 
+static enum exit_code completion(const struct options * options) {
+    if (options_completion(options->args[0], stdout))
+        return flushed(EXIT_DONE);
+    fprintf(stderr, "sotto completion: %s: there is none for that; bash and zsh are known\n", options->args[0]);
+    return EXIT_USAGE;
+}
+
 static enum exit_code run(enum command command, const struct options * options) {
     if (options->help) {
         options_help(command, stdout);
@@ -50,15 +61,22 @@ static enum exit_code run(enum command command, const struct options * options) 
     case COMMAND_EVAL: return command_eval(options);
     case COMMAND_CONVERT: return command_convert(options);
     case COMMAND_MODELS: return flushed(command_models(options));
+    case COMMAND_COMPLETION: return completion(options);
     case COMMAND_HELP:
     case COMMAND_COUNT: break;
     }
     return help(options);
 }
 
-int main(int argc, char ** argv) {
-    sotto_log_set(print_warning, NULL);
-    const char * name = argc > 1 ? argv[1] : "";
+/* Is the program called by a name of whisper.cpp's? */
+static bool is_whisper_cli(const char * program) {
+    const char * slash = strrchr(program, '/');
+    return strcmp(slash != NULL ? slash + 1 : program, "whisper-cli") == 0;
+}
+
+static enum exit_code call(int argc, char ** argv) {
+    bool as_whisper_cli = argc > 0 && is_whisper_cli(argv[0]);
+    const char * name = as_whisper_cli ? "transcribe" : argc > 1 ? argv[1] : "";
     if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)
         name = "help";
     enum command command = options_command(name);
@@ -68,8 +86,19 @@ int main(int argc, char ** argv) {
         options_overview(stderr);
         return EXIT_USAGE;
     }
+    int skip = as_whisper_cli ? 1 : 2;
     struct options options;
-    if (!options_parse(command, argc - 2, argv + 2, &options))
+    if (!options_parse(command, as_whisper_cli, argc - skip, argv + skip, &options))
         return EXIT_USAGE;
-    return (int)run(command, &options);
+    return run(command, &options);
+}
+
+int main(int argc, char ** argv) {
+    sotto_log_set(print_warning, NULL);
+    struct arguments arguments;
+    enum exit_code code = EXIT_USAGE;
+    if (arguments_expand(argc, argv, &arguments))
+        code = call(arguments.n, arguments.words);
+    arguments_free(&arguments);
+    return (int)code;
 }

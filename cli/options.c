@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Parser and help, both from the rows of options.def.
+/* Parser, from the rows of options.def.
  *
  * Short options take their value attached or as the next word, long ones after = or as the next word; -- ends options;
  * a lone - is an argument. */
@@ -8,37 +8,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sotto/cpu.h"
+#include "sotto/speech.h"
 
 #include "cli/options.h"
 
-enum kind { FLAG, TEXT, CHOICE, INT };
-
-static const struct command_row {
-    const char * name;
-    const char * arguments;
-    int least, most; /* most 0 = any number */
-    const char * text;
-} COMMANDS[] = {
+const struct command_row COMMANDS[COMMAND_COUNT] = {
 #define COMMAND(NAME, name, arguments, least, most, text) { name, arguments, least, most, text },
 #include "cli/options.def"
 };
 
-static const struct option_row {
-    unsigned commands;
-    char letter;
-    const char * name;
-    enum kind kind;
-    size_t field;
-    const char * value;
-    int low, high;
-    const char * text;
-} OPTIONS[] = {
+const struct option_row OPTIONS[] = {
 #define OPTION(commands, letter, name, KIND, field, value, low, high, text) \
     { commands, letter, name, KIND, offsetof(struct options, field), value, low, high, text },
 #include "cli/options.def"
 };
-#define N_OPTIONS (sizeof(OPTIONS) / sizeof(OPTIONS[0]))
+const size_t N_OPTIONS = sizeof(OPTIONS) / sizeof(OPTIONS[0]);
+
+static const struct alias {
+    const char *letters, *name, *option, *value;
+} ALIASES[] = {
+#define ALIAS(letters, name, option, value) { letters, name, option, value },
+#include "cli/options.def"
+};
 
 enum command options_command(const char * name) {
     int i = 0;
@@ -55,17 +46,31 @@ static bool complain(enum command command, const char * what, const char * word)
     return false;
 }
 
-/* Is `word` one of the words in "a|b|c"? */
-static bool is_choice(const char * words, const char * word) {
-    size_t n = strlen(word);
-    if (strchr(word, '|') != NULL)
-        return false;
-    for (const char * at = words; n > 0 && at != NULL; at = strchr(at, '|')) {
+/* Which of the words in "a|b|c" the n bytes of `word` are; -1 if none. */
+static int choice(const char * words, const char * word, size_t n) {
+    int i = 0;
+    for (const char * at = words; n > 0 && at != NULL; at = strchr(at, '|'), i++) {
         at += *at == '|';
-        if (strncmp(at, word, n) == 0 && (at[n] == 0 || at[n] == '|'))
-            return true;
+        if (strcspn(at, "|") == n && strncmp(at, word, n) == 0)
+            return i;
     }
-    return false;
+    return -1;
+}
+
+static bool set_choices(const struct option_row * row, const char * value, unsigned * field) {
+    unsigned chosen = 0;
+    for (;;) {
+        size_t n = strcspn(value, ",");
+        int i = choice(row->value, value, n);
+        if (i < 0)
+            return false;
+        chosen |= 1u << i;
+        if (value[n] == 0)
+            break;
+        value += n + 1;
+    }
+    *field |= chosen;
+    return true;
 }
 
 static bool set_int(const struct option_row * row, const char * value, int * field) {
@@ -78,53 +83,105 @@ static bool set_int(const struct option_row * row, const char * value, int * fie
     return true;
 }
 
-static bool set(enum command command, const struct option_row * row, const char * value, struct options * options) {
-    void * field = (char *)options + row->field;
-    switch (row->kind) {
-    case FLAG: *(bool *)field = true; return true;
-    case INT:
-        if (set_int(row, value, field))
-            return true;
-        fprintf(stderr, "sotto %s: --%s takes a number from %d to %d, not '%s'\n", COMMANDS[command].name, row->name,
-                row->low, row->high, value);
+static bool set_real(const struct option_row * row, const char * value, struct real * field) {
+    char * end;
+    double number = strtod(value, &end);
+    if (end == value || *end != 0 || !(number >= row->low && number <= row->high))
         return false;
-    case CHOICE:
-        if (!is_choice(row->value, value)) {
-            fprintf(stderr, "sotto %s: --%s takes one of %s, not '%s'\n", COMMANDS[command].name, row->name, row->value,
-                    value);
-            return false;
-        }
-        break;
-    case TEXT: break;
-    }
-    *(const char **)field = value;
+    *field = (struct real){ .given = true, .value = number };
     return true;
 }
 
-/* The option that a word names, and the value attached to it, if any. */
-static const struct option_row * find(enum command command, const char * word, const char ** attached) {
-    size_t n = strcspn(word, "=");
-    for (size_t i = 0; i < N_OPTIONS; i++) {
-        const struct option_row * row = &OPTIONS[i];
-        if ((row->commands & (1u << command)) == 0)
+static bool set(enum command command, const struct option_row * row, const char * value, struct options * options) {
+    void * field = (char *)options + row->field;
+    const char * name = COMMANDS[command].name;
+    switch (row->kind) {
+    case FLAG: *(bool *)field = true; return true;
+    case TEXT: *(const char **)field = value; return true;
+    case INT:
+    case REAL:
+        if (row->kind == INT ? set_int(row, value, field) : set_real(row, value, field))
+            return true;
+        fprintf(stderr, "sotto %s: --%s takes a number from %d to %d, not '%s'\n", name, row->name, row->low, row->high,
+                value);
+        return false;
+    case CHOICE:
+    case SET: break;
+    }
+    if (row->kind == CHOICE && choice(row->value, value, strlen(value)) >= 0) {
+        *(const char **)field = value;
+        return true;
+    }
+    if (row->kind == SET && set_choices(row, value, field))
+        return true;
+    fprintf(stderr, "sotto %s: --%s takes %s of %s, not '%s'\n", name, row->name, row->kind == SET ? "some" : "one",
+            row->value, value);
+    return false;
+}
+
+/* The option of that long name, n bytes. */
+static const struct option_row * find_long(enum command command, const char * name, size_t n) {
+    for (size_t i = 0; i < N_OPTIONS; i++)
+        if ((OPTIONS[i].commands & (1u << command)) != 0 && strlen(OPTIONS[i].name) == n &&
+            strncmp(OPTIONS[i].name, name, n) == 0)
+            return &OPTIONS[i];
+    return NULL;
+}
+
+static const struct option_row * find_letter(enum command command, char letter) {
+    for (size_t i = 0; i < N_OPTIONS; i++)
+        if ((OPTIONS[i].commands & (1u << command)) != 0 && OPTIONS[i].letter == letter)
+            return &OPTIONS[i];
+    return NULL;
+}
+
+/* The option that whisper.cpp calls so; `*value` is what the name implies, or stays. */
+static const struct option_row * find_alias(const char * name, size_t n, bool letters, const char ** value) {
+    for (size_t i = 0; i < sizeof(ALIASES) / sizeof(ALIASES[0]); i++) {
+        const char * own = letters ? ALIASES[i].letters : ALIASES[i].name;
+        if (own == NULL || strlen(own) != n || strncmp(own, name, n) != 0)
             continue;
-        if (strncmp(word, "--", 2) == 0) {
-            *attached = word[n] == '=' ? word + n + 1 : NULL;
-            if (n > 2 && strlen(row->name) == n - 2 && strncmp(word + 2, row->name, n - 2) == 0)
-                return row;
-        } else {
-            *attached = word[2] != 0 ? word + 2 : NULL;
-            if (row->letter != 0 && word[1] == row->letter)
-                return row;
-        }
+        if (ALIASES[i].value != NULL)
+            *value = ALIASES[i].value;
+        return find_long(COMMAND_TRANSCRIBE, ALIASES[i].option, strlen(ALIASES[i].option));
     }
     return NULL;
 }
 
+/* The option that a word names; `*value` is attached to it or implied, or NULL. */
+static const struct option_row * find(enum command command, bool as_whisper_cli, const char * word, const char ** value,
+                                      bool * implied) {
+    const struct option_row * row = NULL;
+    *value = NULL;
+    *implied = false;
+    if (strncmp(word, "--", 2) == 0) {
+        size_t n = strcspn(word, "=");
+        row = find_long(command, word + 2, n - 2);
+        if (row == NULL && command == COMMAND_TRANSCRIBE) {
+            row = find_alias(word + 2, n - 2, false, value);
+            *implied = *value != NULL;
+        }
+        if (word[n] == '=') {
+            row = *implied ? NULL : row;
+            *value = word + n + 1;
+        }
+        return row;
+    }
+    if (as_whisper_cli) {
+        row = find_alias(word + 1, strlen(word + 1), true, value);
+        *implied = row != NULL && *value != NULL;
+    }
+    if (row != NULL || (as_whisper_cli && word[2] != 0))
+        return row;
+    *value = word[2] != 0 ? word + 2 : NULL;
+    return find_letter(command, word[1]);
+}
+
 static bool parse_option(enum command command, int argc, char ** argv, int * i, struct options * options) {
-    const char * value = NULL;
+    const char * value;
+    bool implied;
     const char * word = argv[*i];
-    const struct option_row * row = find(command, word, &value);
+    const struct option_row * row = find(command, options->as_whisper_cli, word, &value, &implied);
     if (row == NULL)
         return complain(command, "no such option", word);
     if (row->kind == FLAG && value != NULL)
@@ -137,14 +194,21 @@ static bool parse_option(enum command command, int argc, char ** argv, int * i, 
     return set(command, row, value, options);
 }
 
-bool options_parse(enum command command, int argc, char ** argv, struct options * options) {
-    *options = (struct options){ .args = argv };
+/* whisper.cpp names an input with -f or --file as well. */
+static bool is_file_option(const struct options * options, const char * word) {
+    return options->as_whisper_cli && (strcmp(word, "-f") == 0 || strcmp(word, "--file") == 0);
+}
+
+bool options_parse(enum command command, bool as_whisper_cli, int argc, char ** argv, struct options * options) {
+    *options = (struct options){ .as_whisper_cli = as_whisper_cli, .max_context = -1, .args = argv };
     bool only_arguments = false;
     for (int i = 0; i < argc; i++) {
         if (!only_arguments && strcmp(argv[i], "--") == 0)
             only_arguments = true;
         else if (only_arguments || argv[i][0] != '-' || argv[i][1] == 0)
             argv[options->n_args++] = argv[i];
+        else if (is_file_option(options, argv[i]) && i + 1 < argc)
+            argv[options->n_args++] = argv[++i];
         else if (!parse_option(command, argc, argv, &i, options))
             return false;
     }
@@ -156,28 +220,4 @@ bool options_parse(enum command command, int argc, char ** argv, struct options 
     if (row->most > 0 && options->n_args > row->most)
         return complain(command, "one argument too many", argv[row->most]);
     return true;
-}
-
-/* ---- help ---- */
-
-void options_help(enum command command, FILE * to) {
-    const struct command_row * row = &COMMANDS[command];
-    fprintf(to, "sotto %s [options] %s\n\n    %s\n\n", row->name, row->arguments, row->text);
-    for (size_t i = 0; i < N_OPTIONS; i++) {
-        const struct option_row * option = &OPTIONS[i];
-        if ((option->commands & (1u << command)) == 0)
-            continue;
-        fprintf(to, "    ");
-        if (option->letter != 0)
-            fprintf(to, "-%c, ", option->letter);
-        fprintf(to, "--%s%s%s\n        %s\n", option->name, option->value != NULL ? " " : "",
-                option->value != NULL ? option->value : "", option->text);
-    }
-}
-
-void options_overview(FILE * to) {
-    fprintf(to, "sotto: speech to text on your own machine\n\n");
-    for (int i = 0; i < COMMAND_COUNT; i++)
-        fprintf(to, "    sotto %s [options] %s\n        %s\n", COMMANDS[i].name, COMMANDS[i].arguments,
-                COMMANDS[i].text);
 }

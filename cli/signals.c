@@ -14,7 +14,7 @@ void signals_watch(void) {
     memset(&action, 0, sizeof(action));
     sigemptyset(&action.sa_mask);
     action.sa_handler = note;
-    action.sa_flags = (int)(SA_RESETHAND | SA_RESTART);
+    action.sa_flags = (int)SA_RESETHAND; /* no SA_RESTART: reading from a pipe ends as well */
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
     action.sa_handler = SIG_IGN;

@@ -59,6 +59,62 @@ void put_json_string(FILE * to, const char * text, size_t size) {
     putc('"', to);
 }
 
-void put_stamp(FILE * to, long long cs) {
-    fprintf(to, "%02lld:%02lld:%02lld.%03lld", cs / 360000, cs / 6000 % 60, cs / 100 % 60, cs % 100 * 10);
+static void put_csv(FILE * to, const char * s, size_t n) {
+    if (n == 1 && s[0] == '"')
+        putc('"', to);
+    put_plain(to, s, n);
+}
+
+void put_csv_string(FILE * to, const char * text, size_t size) {
+    putc('"', to);
+    put_all(to, text, size, put_csv);
+    putc('"', to);
+}
+
+static void put_without_breaks(FILE * to, const char * s, size_t n) {
+    if (n == 1 && (s[0] == '\n' || s[0] == '\r'))
+        putc(' ', to);
+    else
+        put_plain(to, s, n);
+}
+
+void put_line(FILE * to, const char * text, size_t size) { put_all(to, text, size, put_without_breaks); }
+
+static void put_without_tabs(FILE * to, const char * s, size_t n) {
+    if (n == 1 && s[0] == '\t')
+        putc(' ', to);
+    else
+        put_without_breaks(to, s, n);
+}
+
+void put_cell(FILE * to, const char * text, size_t size) { put_all(to, text, size, put_without_tabs); }
+
+void put_cue(FILE * to, const char * text, size_t size) {
+    size_t from = 0;
+    for (size_t i = 0; i + 3 <= size; i++) {
+        if (memcmp(text + i, "-->", 3) != 0)
+            continue;
+        put_line(to, text + from, i - from);
+        fputs("->", to);
+        i += 2;
+        from = i + 1;
+    }
+    put_line(to, text + from, size - from);
+}
+
+size_t whole_characters(const char * text, size_t size) {
+    const unsigned char * s = (const unsigned char *)text;
+    size_t at = 0;
+    while (at < size) {
+        size_t bad;
+        size_t n = character(s + at, size - at, &bad);
+        if (n == 0 && at + bad == size && s[at] >= 0xC2 && s[at] <= 0xF4)
+            return at;
+        at += n > 0 ? n : bad;
+    }
+    return size;
+}
+
+void put_stamp(FILE * to, long long cs, char point) {
+    fprintf(to, "%02lld:%02lld:%02lld%c%03lld", cs / 360000, cs / 6000 % 60, cs / 100 % 60, point, cs % 100 * 10);
 }

@@ -204,6 +204,7 @@ SOTTO_API struct sotto_transcribe_params sotto_transcribe_default_params(void);
  *   NULLARG, PARAM   the message names the field
  *   AUDIO_NAN        a sample is NaN or infinite
  *   LANGUAGE         not known, or not to this model
+ *   REGEX            params.suppress_regex is no expression
  *   BUSY, ABORTED, MEMORY; after any of them the state can be used again */
 SOTTO_API enum sotto_status sotto_transcribe(struct sotto_state * state, const float * samples, size_t n_samples,
                                              const struct sotto_transcribe_params * params);

@@ -135,7 +135,7 @@ static enum sotto_status forbid_regex(struct sotto_i_run * run) {
         return sotto_fail(SOTTO_E_MEMORY, "sotto_transcribe: no memory for params.suppress_regex");
     if (rc != 0) {
         regerror(rc, &regex, text, sizeof(text));
-        return sotto_fail(SOTTO_E_PARAM, "sotto_transcribe: params.suppress_regex must be an extended expression: %s",
+        return sotto_fail(SOTTO_E_REGEX, "sotto_transcribe: params.suppress_regex must be an extended expression: %s",
                           text);
     }
     forbid_matches(run, &regex, run->state->base_mask);

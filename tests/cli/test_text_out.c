@@ -86,11 +86,54 @@ static void times(void ** state) {
                  { 6000, "00:01:00.000" }, { 360000, "01:00:00.000" }, { 36000001, "100:00:00.010" } };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct written w;
-        put_stamp(begin(&w)->file, rows[i].cs);
+        put_stamp(begin(&w)->file, rows[i].cs, '.');
         fclose(w.file);
         assert_string_equal(w.text, rows[i].stamp);
         free(w.text);
     }
+}
+
+/* What `put` writes for `text`. */
+static void writes(void (*put)(FILE * to, const char * text, size_t size), const char * text, const char * expected) {
+    struct written w;
+    put(begin(&w)->file, text, strlen(text));
+    fclose(w.file);
+    assert_string_equal(w.text, expected);
+    free(w.text);
+}
+
+static void separators(void ** state) {
+    (void)state;
+    writes(put_csv_string, "=\"a\", b\nc\xFF", "\"=\"\"a\"\", b\nc" R "\"");
+    writes(put_line, " a\r\nb\tc", " a  b\tc");
+    writes(put_cell, " a\r\nb\tc", " a  b c");
+    writes(put_cue, "a-->b--->\n--",
+           "a->b-->"
+           " --");
+    writes(put_cue, "-->", "->");
+    writes(put_cue, "", "");
+}
+
+static void characters_cut_in_the_middle(void ** state) {
+    (void)state;
+    static const struct {
+        const char * text;
+        size_t whole;
+    } rows[] = { { "", 0 },
+                 { "ab", 2 },
+                 { "a\xE4", 1 },
+                 { "a\xE4\xBD", 1 },
+                 { "\xE4\xBD\xA0", 3 },
+                 { "\xF0\x90\x80", 0 },
+                 { "\x80", 1 },
+                 { "a\xFF", 2 },
+                 { "\xE4"
+                   "b",
+                   2 },
+                 { "\xC3\xA9\xC3", 2 },
+                 { "\xE0\x80", 2 } };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+        assert_int_equal(whole_characters(rows[i].text, strlen(rows[i].text)), rows[i].whole);
 }
 
 int main(void) {
@@ -99,6 +142,8 @@ int main(void) {
         cmocka_unit_test(well_formed_text_stays),
         cmocka_unit_test(ill_formed_text_is_replaced),
         cmocka_unit_test(times),
+        cmocka_unit_test(separators),
+        cmocka_unit_test(characters_cut_in_the_middle),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -44,11 +44,14 @@ static int32_t token(int window, int i) {
 
 /* ---- refusals ---- */
 
-static void refuse(struct sotto_transcribe_params p, const char * field) {
+static void refuse_as(enum sotto_status want, struct sotto_transcribe_params p, const char * field) {
     enum sotto_status got = sotto_transcribe(state, sound, BRIEF, &p);
-    if (got != SOTTO_E_PARAM || !strstr(sotto_last_error_text(), field))
-        fail_msg("%s: \"%s\", want PARAM and \"%s\"", sotto_status_name(got), sotto_last_error_text(), field);
+    if (got != want || !strstr(sotto_last_error_text(), field))
+        fail_msg("%s: \"%s\", want %s and \"%s\"", sotto_status_name(got), sotto_last_error_text(),
+                 sotto_status_name(want), field);
 }
+
+static void refuse(struct sotto_transcribe_params p, const char * field) { refuse_as(SOTTO_E_PARAM, p, field); }
 
 #define REFUSE(field, value)                          \
     do {                                              \
@@ -113,7 +116,9 @@ static void test_bad_lists(void ** test) {
     p.clip_times = endless;
     p.n_clip_times = 2;
     refuse(p, "clip_times[1]");
-    REFUSE(suppress_regex, "(a");
+    p = quick();
+    p.suppress_regex = "(a";
+    refuse_as(SOTTO_E_REGEX, p, "params.suppress_regex");
 }
 
 /* ---- prompts ---- */
