@@ -12,10 +12,12 @@
 #include "sotto/speech.h"
 
 #include "cli/eval_set.h"
+#include "cli/transcribe_params.h"
 
 struct job {
     struct eval_set set;
     const struct options * options;
+    struct sotto_transcribe_params params;
     struct sotto_model * model;
     struct sotto_state * state;
 };
@@ -88,8 +90,9 @@ static enum sotto_status keep_text(const struct sotto_state * state, struct eval
 }
 
 static enum sotto_status recognise(struct job * job, struct eval_clip * clip, const struct sotto_audio * audio) {
-    struct sotto_transcribe_params params = sotto_transcribe_default_params();
-    params.language = job->options->language != NULL ? job->options->language : clip->language;
+    struct sotto_transcribe_params params = job->params;
+    if (params.language == NULL)
+        params.language = clip->language;
     params.abort = stop_asked;
     double start = now();
     enum sotto_status status = sotto_transcribe(job->state, audio->samples, audio->n_samples, &params);
@@ -181,7 +184,8 @@ enum exit_code command_eval(const struct options * options) {
         fprintf(stderr, "sotto eval: '%s' is no language; give a code such as en, or auto\n", options->language);
         return EXIT_USAGE;
     }
-    enum exit_code code = run(&job);
+    enum exit_code code = transcribe_params_make(options, &job.params) ? run(&job) : EXIT_USAGE;
+    transcribe_params_free(options, &job.params);
     eval_free(&job.set);
     sotto_state_free(job.state);
     sotto_model_free(job.model);
