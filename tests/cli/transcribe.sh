@@ -5,6 +5,8 @@
 # nothing; its form does.
 source "$(dirname "$0")/lib.sh"
 
+unset SOTTO_CPU_LEVEL # forms do not depend on it, and this is many runs
+
 python=$SOTTO_SOURCE/.venv/bin/python
 [ -x "$python" ] || python=python3
 model=$work/'tiny "m\ö.gguf'
