@@ -101,10 +101,7 @@ static void test_every_allocation_fails_once(void ** test) {
 }
 
 int main(void) {
-    /* what is allocated does not depend on the level, and plain C would take minutes */
-    if (sotto_cpu_get_level() == SOTTO_CPU_LEVEL_C) {
-        sotto_cpu_set_level(sotto_cpu_best_level());
-    }
+    tiny_model_not_plain_c();
     for (int i = 0; i < N_SAMPLES; i++) {
         sound[i] = 0.5f * sinf(0.05f * (float)i) * sinf(0.0007f * (float)i);
     }

@@ -348,6 +348,7 @@ static void test_token_data(void ** test) {
 }
 
 int main(void) {
+    tiny_model_not_plain_c();
     uint32_t random = 1;
     for (int i = 0; i < N_SAMPLES; i++) {
         random = random * 1664525u + 1013904223u;

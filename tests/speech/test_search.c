@@ -372,6 +372,7 @@ static void test_side_by_side(void ** test) {
 }
 
 int main(void) {
+    tiny_model_not_plain_c();
     for (int i = 0; i < N_SAMPLES; i++)
         sound[i] = 0.3f * sinf(0.08f * (float)i) + 0.05f * ((float)random_below(20001) / 10000.0f - 1.0f);
     if (!tiny_model() || sotto_model_open(tiny_model(), NULL, &model) != SOTTO_OK) {

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "sotto/cpu.h"
 #include "sotto/gguf.h"
 #include "sotto/tensor.h"
 
@@ -233,4 +234,10 @@ const char * tiny_model(void) {
         atexit(remove_model);
     }
     return path;
+}
+
+void tiny_model_not_plain_c(void) {
+    if (sotto_cpu_get_level() == SOTTO_CPU_LEVEL_C) {
+        sotto_cpu_set_level(sotto_cpu_best_level());
+    }
 }
