@@ -19,7 +19,7 @@
 
 enum { MAX_REPS = 1000, ROW_MAJOR = 101, COL_MAJOR = 102, NO_TRANS = 111, TRANS = 112 };
 
-#define REST_S    0.040 /* OpenBLAS' threads spin for about 25 ms after a call */
+#define REST_S    0.200 /* OpenBLAS' threads keep spinning after a call, up to 0.1 s were seen */
 #define WARM_S    0.030
 #define MEASURE_S 0.002 /* products that are faster run several times */
 
