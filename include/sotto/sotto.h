@@ -8,11 +8,11 @@
 #include "sotto/cpu.h"
 #include "sotto/file.h"
 #include "sotto/gguf.h"
-
 #include "sotto/graph.h"
 #include "sotto/log.h"
 #include "sotto/ops.h"
 #include "sotto/plan.h"
+#include "sotto/quant.h"
 #include "sotto/status.h"
 #include "sotto/tensor.h"
 #include "sotto/types.h"

@@ -4,6 +4,7 @@
 
 #include "core/checked.h"
 #include "core/tensor_impl.h"
+#include "core/type_convert.h"
 #include "sotto/status.h"
 
 static void f16_to_float(const void * x, float * y, int64_t n) { sotto_fp16_to_fp32_row(x, y, n); }
