@@ -40,16 +40,20 @@ $(MODELS)/base.bin: | build
 	tools/fetch-model base
 	build/sotto convert $(MODELS)/base-ct2 $@ --type f16
 
-# Warnings are errors in the release build alone: under sanitizers gcc's guesses about values go wrong.
-# All that a change has to pass: every test in the release build, those that need no large model again under
-# the sanitizers, then once more at each lower CPU level.
-test: setup-test check
+# What tests need: packages, Python's packages, the release build, a real model in the forms that they read
+testable: setup-test
+	@tools/venv
 	tools/fetch-model base
 	tools/fetch-jfk
 	$(call build,release,$(WERROR))
-	tools/check-symbols build
 	build/sotto convert $(MODELS)/base-ct2 $(MODELS)/base-f32.gguf --type f32
 	build/sotto convert $(MODELS)/base-ct2 $(MODELS)/base.gguf --type f16
+
+# All that a change has to pass: every test in the release build, those that need no large model again under the
+# sanitizers, then once more at each lower CPU level. Warnings are errors in the release build alone: under sanitizers
+# gcc's guesses about values go wrong.
+test: setup-test check testable
+	tools/check-symbols build
 	$(CTEST) --test-dir build -LE long
 	$(call build,san,OFF)
 	$(CTEST) --test-dir build-san
@@ -59,7 +63,7 @@ test: setup-test check
 	SOTTO_CPU_LEVEL=c $(CTEST) --test-dir build -LE 'long|base'
 
 # What takes too long for every change; nightly and before a release
-test-long: setup-test build
+test-long: testable
 	$(CTEST) --test-dir build -L long
 
 bench: setup-bench build $(MODELS)/base.gguf $(MODELS)/base.bin
@@ -88,6 +92,6 @@ check:
 clean:
 	rm -rf build build-*
 
-.PHONY: all build demo test test-long bench install format check clean
+.PHONY: all build demo testable test test-long bench install format check clean
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
