@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-/* Whisper models from one container into another.
+/* Whisper models from one container into another, and into other types of weights.
  *
- *     if (sotto_convert("base-ct2", "base.gguf", NULL) != SOTTO_OK)
+ *     struct sotto_convert_params params = sotto_convert_default_params();
+ *     params.type = SOTTO_TYPE_Q5_0;
+ *     if (sotto_convert("base-ct2", "base-q5_0.gguf", &params) != SOTTO_OK)
  *         fprintf(stderr, "%s\n", sotto_last_error_text());
  *
  * Read, and recognised by content:
  *   GGUF         sotto's own form
  *   .bin         whisper.cpp's form
  *   CTranslate2  a folder with model.bin, or its numbered parts; config.json; vocabulary.txt or vocabulary.json
- * with weights in f32, f16 or bf16. Written: GGUF, or .bin if the output's name ends so. No number in a file is trusted
- * before it is checked. */
+ * Written: GGUF, or .bin if the output's name ends so. No number in a file is trusted before it is checked. */
 #ifndef SOTTO_MODELS_H
 #define SOTTO_MODELS_H
 
 #include <stdbool.h>
 
-#include "sotto/alloc.h"
-#include "sotto/types.h"
+#include "sotto/imatrix.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -25,27 +25,47 @@ extern "C" {
 /* Called as the output grows, in bytes of tensors; false stops with ABORTED. */
 typedef bool (*sotto_convert_progress)(uint64_t done, uint64_t total, void * user_data);
 
+/* Another type for the weights whose name fits. */
+struct sotto_type_rule {
+    const char * pattern; /* *, ? and [...] as in a shell, for names as GGUF or as .bin spells them */
+    enum sotto_type type;
+};
+
 struct sotto_convert_params {
     uint32_t size;                            /* sizeof(struct sotto_convert_params) */
-    enum sotto_type type;                     /* of matrices and convolutions: F16, F32, or COUNT (default): F16 if
-                                                 they all are in the input, else F32. All other tensors are F32 */
+    enum sotto_type type;                     /* of the weights, see below; COUNT (default): as they are in the input */
     const struct sotto_allocator * allocator; /* NULL = default; JSON is parsed in jansson's own memory */
     sotto_convert_progress progress;          /* may be NULL */
     void * progress_user_data;
+    const struct sotto_type_rule * rules; /* the first that fits a weight decides; NULL if there are none */
+    size_t n_rules;
+    const struct sotto_imatrix * imatrix; /* NULL = none; for types that can use one */
+    int n_threads;                        /* 1..SOTTO_MAX_N_THREADS; 0 = the processors there are, at most 4 */
 };
 SOTTO_API struct sotto_convert_params sotto_convert_default_params(void);
 
 /* Read the model at `in` and write it to `out`, which appears when it is whole and is otherwise left as it was. The
- * output depends only on the input. One tensor's piece at a time is in memory. params NULL: the defaults. What a form
- * has no place for is left out: .bin holds no lists (heads for alignment, suppressed tokens) and no specials' spellings.
- *   NULLARG, PARAM (type), UNSUPPORTED (a container or weights not read yet), ABORTED, MEMORY
+ * output depends on the input and the params alone, not on threads. One piece of a tensor at a time is in memory. What a
+ * form has no place for is left out: .bin holds no lists (heads for alignment, suppressed tokens) and no specials'
+ * spellings.
+ *
+ * Types. Norms, biases and tables of positions are F32 in any case. Matrices, the token embedding among them, get `type`:
+ * F32, F16, BF16 or any quantised type of files; in .bin the ones that it has (F32, F16, BF16, Q4_0 to Q8_0, Q2_K to
+ * Q6_K). Convolutions, whose rows are short, become F16, or F32 if that is asked for. A matrix whose rows are no whole
+ * blocks of a type becomes Q8_0, else F16, and a warning says so. COUNT: quantised weights keep their types; without
+ * any, F16 if all weights are, else F32. Values whose type stays are copied, bit for bit.
+ *
+ *   NULLARG                     a path; no imatrix, or none of a weight, for IQ2_XXS, IQ2_XS and IQ1_S
+ *   PARAM                       a type; the number of threads; a rule that fits no weight; `in` and `out` are one file;
+ *                               an imatrix of another model
+ *   UNSUPPORTED (a container or weights not read yet; a type that .bin lacks), ABORTED, MEMORY
  *   IO                          a file is missing or unreadable
  *   MODEL_FORMAT, _PICKLE       no container that sotto knows; one that it does not read
  *   MODEL_VERSION, _QUANT_VERSION, _ARCH       a newer or much older container; another kind of model
  *   MODEL_TRUNCATED, _CORRUPT   it ends too early; it contradicts itself
  *   MODEL_HPARAMS, _CONFIG, _VOCAB, _FILTERS   impossible sizes; the lists; the vocabulary; the mel filters
  *   MODEL_TENSOR_MISSING, _UNKNOWN, _DUPLICATE, _SHAPE, _SIZE, _TYPE   the message names the tensor
- *   MODEL_NAN                   a weight does not fit into f16
+ *   MODEL_NAN                   a weight is not finite, or does not fit into the type
  *   GGUF_IO_...                 the output cannot be written */
 SOTTO_API enum sotto_status sotto_convert(const char * in, const char * out,
                                           const struct sotto_convert_params * params);

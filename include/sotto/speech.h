@@ -108,10 +108,12 @@ SOTTO_API enum sotto_status sotto_tokenize(const struct sotto_model * model, con
 /* ---- states ---- */
 
 struct sotto_state_params {
-    uint32_t size;                            /* sizeof(struct sotto_state_params) */
-    const struct sotto_allocator * allocator; /* NULL = the model's */
-    int n_threads;                            /* 1..SOTTO_MAX_N_THREADS; 0 = the processors there are, at most 4 */
-    enum sotto_type cache_type;               /* F32 or F16 keys and values; COUNT = F32 for F32 weights, else F16 */
+    uint32_t size;                             /* sizeof(struct sotto_state_params) */
+    const struct sotto_allocator * allocator;  /* NULL = the model's */
+    int n_threads;                             /* 1..SOTTO_MAX_N_THREADS; 0 = the processors there are, at most 4 */
+    enum sotto_type cache_type;                /* F32 or F16 keys and values; COUNT = F32 for F32 weights, else F16 */
+    sotto_backend_eval_callback eval_callback; /* asked around every node that the state computes; NULL = none */
+    void * eval_user_data;
 };
 SOTTO_API struct sotto_state_params sotto_state_default_params(void);
 

@@ -95,6 +95,7 @@ static enum sotto_status make_state(struct sotto_state * s, const struct sotto_s
     s->backend = sotto_backend_cpu_init_ext(s->allocator);
     if (!s->backend)
         return SOTTO_E_MEMORY;
+    sotto_backend_set_eval_callback(s->backend, params->eval_callback, params->eval_user_data);
     s->cache_type = params->cache_type;
     if (s->cache_type == SOTTO_TYPE_COUNT)
         s->cache_type = s->model->weight_type == SOTTO_TYPE_F32 ? SOTTO_TYPE_F32 : SOTTO_TYPE_F16;
