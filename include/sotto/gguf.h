@@ -83,11 +83,11 @@ enum sotto_gguf_open_flag {
     SOTTO_GGUF_OPEN_STRICT = 1,        /* refuse what the format's description does not allow though readers accept it:
                                          bools other than 0 and 1, text that is not UTF-8, keys outside [a-z0-9_.-],
                                          nameless tensors */
-    SOTTO_GGUF_OPEN_MMAP = 2,          /* not yet: UNSUPPORTED */
-    SOTTO_GGUF_OPEN_SWAP = 4,          /* not yet: UNSUPPORTED */
+    SOTTO_GGUF_OPEN_MMAP = 2,          /* map the data of a file instead of reading it, where that is possible */
+    SOTTO_GGUF_OPEN_SWAP = 4,          /* accept files in the other byte order (else ENDIAN) */
     SOTTO_GGUF_OPEN_TAIL_PAD = 8,      /* the padding after the last tensor may be missing */
     SOTTO_GGUF_OPEN_CHECK_EXTENT = 16, /* demand that the data is there, by size, even if it is not read now */
-    SOTTO_GGUF_OPEN_POPULATE = 32      /* not yet: UNSUPPORTED */
+    SOTTO_GGUF_OPEN_POPULATE = 32      /* with MMAP: have all mapped pages in before returning */
 };
 
 /* All zero: as sotto_gguf_init_from_file with metadata only. */
@@ -105,6 +105,16 @@ struct sotto_gguf_open_params {
     const struct sotto_allocator * allocator; /* for the context and *ctx; NULL = default */
 };
 SOTTO_API struct sotto_gguf_open_params sotto_gguf_open_params_default(void);
+
+/* MMAP matters when data is wanted from a path. Tensors of *ctx then point into the file, which is mapped read-only:
+ * there is no blob, they must not be written to, and neither they nor *ctx may be used after sotto_gguf_free. Reading is
+ * used instead, silently, when the file is no regular one, needs a byte swap, holds a tensor at an address that is no
+ * multiple of its natural alignment, or cannot be mapped; sotto_gguf_is_mapped tells. A mapped file that somebody else
+ * cuts short ends the process with a signal when it is used: read files from places you do not control. Files that are
+ * replaced by a rename, as sotto's own writers do it, are safe.
+ *
+ * SWAP turns every number of a file in the other byte order, of metadata and tensors, into the machine's; version 3
+ * only. Tensors of q5_0, q5_1 and the iq types but iq4_nl have no agreed form in it: ENDIAN when their data is wanted. */
 
 /* Open a file. It stays open, for sotto_gguf_read_tensor, until the context is freed. params NULL: the defaults.
  * NULL on failure, and then nothing stays behind. */
@@ -146,8 +156,11 @@ SOTTO_API enum sotto_status sotto_gguf_read_tensor(const struct sotto_gguf_conte
 SOTTO_API uint32_t sotto_gguf_get_version(const struct sotto_gguf_context * ctx);
 SOTTO_API size_t sotto_gguf_get_alignment(const struct sotto_gguf_context * ctx);
 SOTTO_API size_t sotto_gguf_get_data_offset(const struct sotto_gguf_context * ctx); /* of the data, in the source */
-SOTTO_API void * sotto_gguf_get_data(const struct sotto_gguf_context * ctx);        /* the blob, NULL if not loaded */
-SOTTO_API size_t sotto_gguf_get_data_size(const struct sotto_gguf_context * ctx);   /* all tensors with padding */
+SOTTO_API void * sotto_gguf_get_data(const struct sotto_gguf_context * ctx);      /* blob or mapping, NULL if neither */
+SOTTO_API size_t sotto_gguf_get_data_size(const struct sotto_gguf_context * ctx); /* all tensors with padding */
+
+SOTTO_API bool sotto_gguf_is_mapped(const struct sotto_gguf_context * ctx);  /* the data lies in the mapped file */
+SOTTO_API bool sotto_gguf_is_swapped(const struct sotto_gguf_context * ctx); /* the file has the other byte order */
 
 SOTTO_API int64_t sotto_gguf_get_n_kv(const struct sotto_gguf_context * ctx);
 SOTTO_API int64_t sotto_gguf_find_key(const struct sotto_gguf_context * ctx, const char * key); /* -1 if absent */
@@ -245,9 +258,13 @@ SOTTO_API enum sotto_status sotto_gguf_set_tensor_reader(struct sotto_gguf_conte
 
 /* ---- writing ----
  *
- * Version 3, in the byte order of the machine; the bytes depend only on the context. `only_meta` writes everything
+ * Version 3, in the byte order of the machine or the one that is set; the bytes depend only on the context. `only_meta` writes everything
  * before the data with its padding, sotto_gguf_get_meta_size bytes: a program may append the tensors itself. Everything
  * is checked before the first byte is written (TENSOR_NODATA, ...). false: IO_OPEN, IO_WRITE, IO_SYNC, IO_RENAME. */
+
+/* In which byte order to write; without this call that of the machine. Types without a form in the other order (see SWAP
+ * above) are refused when written (ENDIAN). NULLARG. */
+SOTTO_API enum sotto_status sotto_gguf_set_big_endian(struct sotto_gguf_context * ctx, bool big_endian);
 
 enum sotto_gguf_write_flag {
     SOTTO_GGUF_WRITE_FSYNC = SOTTO_FILE_FSYNC,         /* force file and folder to disk before returning */

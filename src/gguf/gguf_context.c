@@ -145,5 +145,6 @@ void sotto_gguf_free(struct sotto_gguf_context * ctx) {
     sotto_i_gguf_index_free(&ctx->kv_index, allocator);
     sotto_i_gguf_index_free(&ctx->info_index, allocator);
     sotto_i_gguf_close_fd(ctx->fd);
+    sotto_i_gguf_unmap(&ctx->map);
     sotto_mfree(allocator, ctx, 1, sizeof(*ctx));
 }

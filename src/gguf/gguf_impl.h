@@ -57,6 +57,7 @@ struct gguf_info {
     uint64_t offset;                 /* in the data section */
     uint64_t size;                   /* bytes without padding */
     uint64_t file_offset, file_size; /* as they were read, for sotto_gguf_read_tensor */
+    enum sotto_type file_type;
     bool in_file;
     const void * data;               /* where the data is: in host memory, */
     struct sotto_tensor * tensor;    /* in a backend's buffer (a copy of the record), */
@@ -69,6 +70,12 @@ struct gguf_index {
     uint64_t seed[2];
     uint64_t * slots;
     size_t n_slots; /* a power of two, or 0 */
+};
+
+/* A mapped piece of a file; base NULL if nothing is mapped. */
+struct gguf_map {
+    void * base;
+    size_t size;
 };
 
 struct sotto_gguf_context {
@@ -84,8 +91,11 @@ struct sotto_gguf_context {
     uint64_t start;       /* of the container in its source */
     uint64_t data_offset; /* of the data section from start */
     uint64_t data_size;   /* of all tensors with padding */
-    void * data;          /* blob in the caller's context */
+    void * data;          /* blob in the caller's context, or in the mapping */
     int fd;               /* for sotto_gguf_read_tensor, -1 if closed */
+    bool swapped;         /* read from the other byte order */
+    bool write_swapped;   /* to be written in it */
+    struct gguf_map map;
 };
 
 /* ---- errors (gguf_context.c) ---- */
@@ -137,9 +147,10 @@ void sotto_i_gguf_kv_free(const struct sotto_allocator * allocator, struct gguf_
 /* Room for `more` pairs; then appending cannot fail. Replaces a pair of that key and owns *kv from then on. */
 enum sotto_status sotto_i_gguf_kv_reserve(struct sotto_gguf_context * ctx, size_t more);
 void sotto_i_gguf_kv_append(struct sotto_gguf_context * ctx, const struct gguf_kv * kv);
+void sotto_i_gguf_kv_remove(struct sotto_gguf_context * ctx, size_t id);
 int64_t sotto_i_gguf_kv_find(const struct sotto_gguf_context * ctx, const char * key, size_t len);
 
-/* ---- infos (gguf_tensor.c) ---- */
+/* ---- infos (gguf_info.c) ---- */
 
 enum sotto_status sotto_i_gguf_info_reserve(struct sotto_gguf_context * ctx);
 void sotto_i_gguf_info_append(struct sotto_gguf_context * ctx, const struct gguf_info * info);
@@ -148,10 +159,31 @@ void sotto_i_gguf_info_free(const struct sotto_allocator * allocator, struct ggu
 /* Check ne and type and set info->size. Names `pos` in errors. */
 enum sotto_status sotto_i_gguf_info_shape(const struct gguf_info * info, uint64_t pos);
 enum sotto_status sotto_i_gguf_info_size(struct gguf_info * info, uint64_t pos);
+/* Add one tensor's place to a running total; false if that passes 2^64. */
+bool sotto_i_gguf_advance(uint64_t * total, uint64_t size, uint64_t alignment);
+enum sotto_status sotto_i_gguf_too_large(const struct gguf_info * info);
 /* Recompute all offsets for an alignment; changes nothing if they overflow. */
 enum sotto_status sotto_i_gguf_place(struct sotto_gguf_context * ctx, size_t alignment);
 
-/* ---- sources (gguf_source.c) ---- */
+/* ---- byte order (gguf_swap.c) ---- */
+
+/* Reverse the bytes of each of n values of `width` bytes. */
+void sotto_i_gguf_swap(void * values, size_t width, size_t n);
+/* Has the type a form in the other byte order? Then turn `size` bytes of whole blocks from one to the other. */
+bool sotto_i_gguf_has_other_order(enum sotto_type type);
+void sotto_i_gguf_swap_data(enum sotto_type type, void * data, size_t size);
+enum sotto_status sotto_i_gguf_no_other_order(const struct gguf_info * info, uint64_t pos, const char * where);
+/* What an address of tensor data must be a multiple of. */
+size_t sotto_i_gguf_natural_align(enum sotto_type type);
+
+/* ---- mapping (gguf_map.c) ---- */
+
+/* Map `size` bytes at `offset` of a file for reading, touched already if `populate`: where they are, or NULL if that is
+ * not possible, for whatever reason. */
+void * sotto_i_gguf_map(struct gguf_map * map, int fd, uint64_t offset, uint64_t size, bool populate);
+void sotto_i_gguf_unmap(struct gguf_map * map);
+
+/* ---- sources (gguf_source.c, files in gguf_file.c) ---- */
 
 /* Bytes of a container in order. `size` is what the source holds from the container's start, or is said to hold. */
 struct gguf_source {
@@ -187,10 +219,14 @@ void sotto_i_gguf_skip(struct gguf_source * source, uint64_t n);
 enum sotto_status sotto_i_gguf_pread(int fd, const char * name, void * dst, uint64_t offset, size_t n, size_t * got);
 void sotto_i_gguf_close_fd(int fd);
 
-/* ---- reading (gguf_read.c) ---- */
+/* ---- reading (gguf_read.c, gguf_load.c) ---- */
 
 /* Parse everything before the data into an empty context. */
 enum sotto_status sotto_i_gguf_parse(struct sotto_gguf_context * ctx, struct gguf_source * source,
                                      const struct sotto_gguf_open_params * params);
+
+/* Make the caller's context of tensors, with their data unless params->no_alloc. */
+enum sotto_status sotto_i_gguf_load_tensors(struct sotto_gguf_context * ctx, struct gguf_source * source,
+                                            const struct sotto_gguf_open_params * params);
 
 #endif

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Opening: from parameters and a source to a context, and the tensors' data if it is wanted. */
-#include <stddef.h>
-#include <string.h>
-
+/* Opening: from parameters and a source to a context. */
 #include "gguf/gguf_impl.h"
 
-#define FLAGS_KNOWN (SOTTO_GGUF_OPEN_STRICT | SOTTO_GGUF_OPEN_TAIL_PAD | SOTTO_GGUF_OPEN_CHECK_EXTENT | FLAGS_LATER)
-#define FLAGS_LATER (SOTTO_GGUF_OPEN_MMAP | SOTTO_GGUF_OPEN_SWAP | SOTTO_GGUF_OPEN_POPULATE)
+#define FLAGS_KNOWN                                                                                    \
+    (SOTTO_GGUF_OPEN_STRICT | SOTTO_GGUF_OPEN_MMAP | SOTTO_GGUF_OPEN_SWAP | SOTTO_GGUF_OPEN_TAIL_PAD | \
+     SOTTO_GGUF_OPEN_CHECK_EXTENT | SOTTO_GGUF_OPEN_POPULATE)
 
 struct sotto_gguf_open_params sotto_gguf_open_params_default(void) {
     struct sotto_gguf_open_params params = { .size = sizeof(params) };
@@ -29,11 +27,6 @@ static enum sotto_status take_params(struct sotto_gguf_open_params * out, const 
     if ((out->flags & ~(uint32_t)FLAGS_KNOWN) != 0)
         return sotto_i_gguf_fail(0, SOTTO_E_PARAM, "sotto_gguf_open: unknown bits in flags 0x%lx",
                                  (unsigned long)out->flags);
-    if ((out->flags & FLAGS_LATER) != 0)
-        return sotto_i_gguf_fail(0, SOTTO_E_UNSUPPORTED,
-                                 "sotto_gguf_open: flags 0x%lx: mapping and swapping are not "
-                                 "there yet; leave MMAP, SWAP and POPULATE out",
-                                 (unsigned long)out->flags);
     out->max_string = or_default(out->max_string, (uint64_t)1 << 30);
     out->max_array = or_default(out->max_array, (uint64_t)1 << 30);
     out->max_kv = or_default(out->max_kv, (uint64_t)1 << 20);
@@ -49,8 +42,6 @@ static struct sotto_gguf_open_params from_init(struct sotto_gguf_init_params ini
     return params;
 }
 
-/* ---- the caller's tensors ---- */
-
 /* The data must be there by size, less a missing last padding if that may pass. */
 static enum sotto_status check_extent(struct sotto_gguf_context * ctx, const struct gguf_source * source,
                                       bool may_lack_padding) {
@@ -61,7 +52,8 @@ static enum sotto_status check_extent(struct sotto_gguf_context * ctx, const str
         const struct gguf_info * info = &ctx->info[i];
         bool last = i + 1 == ctx->n_info;
         uint64_t end = last && !may_lack_padding ? ctx->data_size : info->offset + info->size;
-        if (end > present)
+        bool nothing = info->size == 0 && may_lack_padding; /* it may stand behind padding that is missing */
+        if (end > present && !nothing)
             return sotto_i_gguf_fail(ctx->data_offset + info->offset, SOTTO_E_GGUF_DATA_EXTENT,
                                      "gguf: %s: tensor '%s' ends at byte %llu of the data, %llu are there",
                                      source->name, SHOW(info->name), (unsigned long long)end,
@@ -69,83 +61,6 @@ static enum sotto_status check_extent(struct sotto_gguf_context * ctx, const str
     }
     return SOTTO_OK;
 }
-
-/* Bytes of the arena for all tensors and, if wanted, their data aligned to SOTTO_DATA_ALIGN. */
-static enum sotto_status arena_size(const struct sotto_gguf_context * ctx, bool with_data, size_t * size) {
-    size_t overhead = sotto_tensor_overhead();
-    size_t records = ctx->n_info + (with_data ? 2 : 0); /* the blob's record and its storage */
-    if (records > SIZE_MAX / overhead)
-        return sotto_i_gguf_fail(0, SOTTO_E_MEMORY, "gguf: %zu tensors do not fit into memory", records);
-    *size = records * overhead;
-    if (!with_data)
-        return SOTTO_OK;
-    uint64_t room = SIZE_MAX - *size;
-    if (room < 2 * SOTTO_DATA_ALIGN || ctx->data_size > room - 2 * SOTTO_DATA_ALIGN)
-        return sotto_i_gguf_fail(0, SOTTO_E_MEMORY, "gguf: %llu bytes of tensors do not fit into memory",
-                                 (unsigned long long)ctx->data_size);
-    *size += (size_t)ctx->data_size + 2 * SOTTO_DATA_ALIGN;
-    return SOTTO_OK;
-}
-
-/* A first tensor that holds the whole data section. */
-static enum sotto_status read_blob(struct sotto_gguf_context * ctx, struct gguf_source * source,
-                                   struct sotto_context * tensors) {
-    struct sotto_tensor * blob = sotto_new_tensor_1d(tensors, SOTTO_TYPE_I8, (int64_t)ctx->data_size);
-    uint8_t * memory = sotto_new_buffer(tensors, (size_t)ctx->data_size + SOTTO_DATA_ALIGN);
-    if (blob == NULL || memory == NULL)
-        return sotto_context_status(tensors);
-    sotto_set_name(blob, "GGUF tensor data binary blob");
-    blob->data = memory + (SOTTO_DATA_ALIGN - (uintptr_t)memory % SOTTO_DATA_ALIGN) % SOTTO_DATA_ALIGN;
-    ctx->data = blob->data;
-    uint64_t present = source->size - ctx->data_offset;
-    sotto_i_gguf_skip(source, ctx->data_offset - source->pos);
-    return sotto_i_gguf_read(source, blob->data, ctx->data_size < present ? ctx->data_size : present);
-}
-
-static enum sotto_status make_tensors(struct sotto_gguf_context * ctx, struct gguf_source * source,
-                                      struct sotto_context * tensors, bool with_data) {
-    if (with_data) {
-        if (ctx->data_size > INT64_MAX)
-            return sotto_i_gguf_fail(0, SOTTO_E_MEMORY, "gguf: %llu bytes of tensors",
-                                     (unsigned long long)ctx->data_size);
-        enum sotto_status status = read_blob(ctx, source, tensors);
-        if (status != SOTTO_OK)
-            return status;
-    }
-    for (size_t i = 0; i < ctx->n_info; i++) {
-        const struct gguf_info * info = &ctx->info[i];
-        struct sotto_tensor * tensor = sotto_new_tensor(tensors, info->type, SOTTO_MAX_DIMS, info->ne);
-        if (tensor == NULL)
-            return sotto_context_status(tensors);
-        sotto_set_name(tensor, info->name.text);
-        if (with_data)
-            tensor->data = (uint8_t *)ctx->data + info->offset;
-    }
-    return SOTTO_OK;
-}
-
-static enum sotto_status load_tensors(struct sotto_gguf_context * ctx, struct gguf_source * source,
-                                      const struct sotto_gguf_open_params * params) {
-    bool with_data = !params->no_alloc;
-    size_t size = 0;
-    enum sotto_status status = arena_size(ctx, with_data, &size);
-    if (status != SOTTO_OK)
-        return status;
-    struct sotto_init_params init = { .mem_size = size, .no_alloc = true };
-    struct sotto_context * tensors = sotto_init_ext(init, ctx->allocator);
-    if (tensors == NULL)
-        return SOTTO_E_MEMORY;
-    status = make_tensors(ctx, source, tensors, with_data);
-    if (status != SOTTO_OK) {
-        sotto_free(tensors);
-        return status;
-    }
-    sotto_set_no_alloc(tensors, params->no_alloc);
-    *params->ctx = tensors;
-    return SOTTO_OK;
-}
-
-/* ---- opening ---- */
 
 static enum sotto_status load(struct sotto_gguf_context * ctx, struct gguf_source * source,
                               const struct sotto_gguf_open_params * params) {
@@ -160,7 +75,7 @@ static enum sotto_status load(struct sotto_gguf_context * ctx, struct gguf_sourc
     if (status == SOTTO_OK && (ctx->data_size > SIZE_MAX || ctx->start > SIZE_MAX - ctx->data_offset))
         status = sotto_i_gguf_fail(0, SOTTO_E_LIMIT, "gguf: %s: %llu bytes of tensors are too many for this machine",
                                    source->name, (unsigned long long)ctx->data_size);
-    return status == SOTTO_OK && params->ctx != NULL ? load_tensors(ctx, source, params) : status;
+    return status == SOTTO_OK && params->ctx != NULL ? sotto_i_gguf_load_tensors(ctx, source, params) : status;
 }
 
 /* From a source that could be opened, or could not, as `status` says; closes it, but for the descriptor kept. */
@@ -253,32 +168,4 @@ struct sotto_gguf_context * sotto_gguf_init_from_callback(sotto_gguf_reader_call
     struct gguf_source source = NO_SOURCE;
     sotto_i_gguf_source_callback(&source, callback, user_data, max_chunk_read, max_expected_size);
     return finish(&source, SOTTO_OK, &params, false);
-}
-
-/* ---- tensors one by one ---- */
-
-enum sotto_status sotto_gguf_read_tensor(const struct sotto_gguf_context * ctx, int64_t id, void * dst, size_t offset,
-                                         size_t size) {
-    static const char function[] = "sotto_gguf_read_tensor";
-    if (ctx == NULL || (dst == NULL && size > 0))
-        return sotto_i_gguf_fail(0, SOTTO_E_NULLARG, "%s: %s is NULL", function, ctx == NULL ? "ctx" : "dst");
-    if (ctx->fd < 0)
-        return sotto_i_gguf_fail(0, SOTTO_E_STATE, "%s: the file is not open; use sotto_gguf_open", function);
-    if (id < 0 || (uint64_t)id >= ctx->n_info)
-        return sotto_i_gguf_fail(0, SOTTO_E_PARAM, "%s: id %lld, there are %zu tensors", function, (long long)id,
-                                 ctx->n_info);
-    const struct gguf_info * info = &ctx->info[id];
-    if (!info->in_file)
-        return sotto_i_gguf_fail(0, SOTTO_E_STATE, "%s: tensor '%s' was added later", function, SHOW(info->name));
-    if (offset > info->file_size || size > info->file_size - offset)
-        return sotto_i_gguf_fail(0, SOTTO_E_BOUNDS, "%s: bytes %zu + %zu of tensor '%s', which has %llu", function,
-                                 offset, size, SHOW(info->name), (unsigned long long)info->file_size);
-    uint64_t at = ctx->start + ctx->data_offset + info->file_offset + offset;
-    size_t got;
-    enum sotto_status status = sotto_i_gguf_pread(ctx->fd, function, dst, at, size, &got);
-    if (status == SOTTO_OK && got < size)
-        status = sotto_i_gguf_fail(at + got, SOTTO_E_GGUF_TRUNCATED,
-                                   "%s: tensor '%s' needs %zu bytes more than the file has", function, SHOW(info->name),
-                                   size - got);
-    return status;
 }

@@ -3,7 +3,7 @@
  *
  * A sink remembers its first failure and then ignores what it is given, so that the code that lays out the bytes has
  * no error paths. Data goes out from where it lies; what lies behind a function or in a backend's buffer passes through
- * one staging buffer in whole rows. */
+ * one staging buffer in whole rows, and likewise what is turned into the other byte order. */
 #include <errno.h>
 #include <string.h>
 
@@ -16,6 +16,7 @@ struct sink {
     void (*put)(struct sink * sink, const void * data, size_t n);
     enum sotto_status status;
     uint64_t at; /* bytes so far */
+    bool swap;   /* into the other byte order */
     uint8_t * memory;
     FILE * file;
     struct sotto_file * out;
@@ -48,9 +49,26 @@ static void put_file(struct sink * sink, const void * data, size_t n) {
 
 /* ---- metadata ---- */
 
-static void put_u32(struct sink * sink, uint32_t value) { put(sink, &value, sizeof(value)); }
+/* n values of `width` bytes. */
+static void put_values(struct sink * sink, const void * values, size_t width, size_t n) {
+    if (!sink->swap || width == 1) {
+        put(sink, values, width * n);
+        return;
+    }
+    const uint8_t * from = values;
+    for (uint8_t turned[256]; n > 0;) {
+        size_t some = n < sizeof(turned) / width ? n : sizeof(turned) / width;
+        memcpy(turned, from, some * width);
+        sotto_i_gguf_swap(turned, width, some);
+        put(sink, turned, some * width);
+        from += some * width;
+        n -= some;
+    }
+}
 
-static void put_u64(struct sink * sink, uint64_t value) { put(sink, &value, sizeof(value)); }
+static void put_u32(struct sink * sink, uint32_t value) { put_values(sink, &value, sizeof(value), 1); }
+
+static void put_u64(struct sink * sink, uint64_t value) { put_values(sink, &value, sizeof(value), 1); }
 
 static void put_text(struct sink * sink, const char * text, size_t len) {
     put_u64(sink, len);
@@ -72,7 +90,7 @@ static void put_pair(struct sink * sink, const struct gguf_kv * kv) {
     if (kv->is_array)
         put_u64(sink, kv->n);
     if (kv->type != SOTTO_GGUF_TYPE_STRING) {
-        put(sink, sotto_i_gguf_kv_data(kv), kv->n * sotto_gguf_type_size(kv->type));
+        put_values(sink, sotto_i_gguf_kv_data(kv), sotto_gguf_type_size(kv->type), kv->n);
         return;
     }
     for (size_t i = 0; i < kv->n; i++) {
@@ -88,7 +106,7 @@ static void put_info(struct sink * sink, const struct gguf_info * info) {
         n_dims--;
     put_text(sink, info->name.text, info->name.len);
     put_u32(sink, n_dims);
-    put(sink, info->ne, n_dims * sizeof(info->ne[0]));
+    put_values(sink, info->ne, sizeof(info->ne[0]), n_dims);
     put_u32(sink, (uint32_t)info->type);
     put_u64(sink, info->offset);
 }
@@ -105,6 +123,20 @@ static void put_meta(struct sink * sink, const struct sotto_gguf_context * ctx) 
     put_padding(sink, ctx->alignment);
 }
 
+static bool host_is_big_endian(void) {
+    const uint16_t one = 1;
+    uint8_t first;
+    memcpy(&first, &one, 1);
+    return first == 0;
+}
+
+enum sotto_status sotto_gguf_set_big_endian(struct sotto_gguf_context * ctx, bool big_endian) {
+    if (ctx == NULL)
+        return sotto_i_gguf_fail(0, SOTTO_E_NULLARG, "sotto_gguf_set_big_endian: ctx is NULL");
+    ctx->write_swapped = big_endian != host_is_big_endian();
+    return SOTTO_OK;
+}
+
 size_t sotto_gguf_get_meta_size(const struct sotto_gguf_context * ctx) {
     if (ctx == NULL) {
         sotto_i_gguf_fail(0, SOTTO_E_NULLARG, "sotto_gguf_get_meta_size: ctx is NULL");
@@ -119,7 +151,7 @@ enum sotto_status sotto_gguf_get_meta_data(const struct sotto_gguf_context * ctx
     if (ctx == NULL || data == NULL)
         return sotto_i_gguf_fail(0, SOTTO_E_NULLARG, "sotto_gguf_get_meta_data: %s is NULL",
                                  ctx == NULL ? "ctx" : "data");
-    struct sink sink = { .put = put_memory, .memory = data };
+    struct sink sink = { .put = put_memory, .memory = data, .swap = ctx->write_swapped };
     put_meta(&sink, ctx);
     return sink.status;
 }
@@ -139,22 +171,33 @@ static void put_host(struct sink * sink, const struct gguf_info * info) {
 static enum sotto_status fetch(const struct gguf_info * info, size_t id, uint8_t * stage, size_t offset, size_t n) {
     if (info->reader != NULL)
         return info->reader(info->reader_data, (int64_t)id, stage, offset, n);
-    return sotto_backend_tensor_get(info->tensor, stage, offset, n);
+    if (info->tensor != NULL)
+        return sotto_backend_tensor_get(info->tensor, stage, offset, n);
+    memcpy(stage, (const uint8_t *)info->data + offset, n);
+    return SOTTO_OK;
+}
+
+/* Bytes that are staged at a time: whole rows, or only whole blocks of what lies in memory and is not moved by rows. */
+static size_t piece_of(const struct gguf_info * info) {
+    size_t unit = (size_t)info->size / (size_t)(info->ne[1] * info->ne[2] * info->ne[3]);
+    if (info->data != NULL)
+        unit = sotto_type_size(info->type);
+    size_t piece = unit < STAGE ? STAGE / unit * unit : unit;
+    return piece < info->size ? piece : (size_t)info->size;
 }
 
 static void put_staged(struct sink * sink, const struct sotto_gguf_context * ctx, size_t id) {
     const struct gguf_info * info = &ctx->info[id];
     size_t size = (size_t)info->size;
-    size_t row = size / (size_t)(info->ne[1] * info->ne[2] * info->ne[3]);
-    size_t piece = row < STAGE ? STAGE / row * row : row;
-    if (piece > size)
-        piece = size;
+    size_t piece = piece_of(info);
     uint8_t * stage = sotto_malloc(ctx->allocator, piece, 1);
     if (stage == NULL)
         sink->status = SOTTO_E_MEMORY;
     for (size_t at = 0; at < size && sink->status == SOTTO_OK; at += piece) {
         size_t n = size - at < piece ? size - at : piece;
         sink->status = fetch(info, id, stage, at, n);
+        if (sink->swap && sink->status == SOTTO_OK)
+            sotto_i_gguf_swap_data(info->type, stage, n);
         put(sink, stage, n);
     }
     sotto_mfree(ctx->allocator, stage, piece, 1);
@@ -163,7 +206,7 @@ static void put_staged(struct sink * sink, const struct sotto_gguf_context * ctx
 static void put_all(struct sink * sink, const struct sotto_gguf_context * ctx, bool only_meta) {
     put_meta(sink, ctx);
     for (size_t i = 0; i < ctx->n_info && !only_meta; i++) {
-        if (ctx->info[i].size > 0 && ctx->info[i].data != NULL)
+        if (ctx->info[i].size > 0 && ctx->info[i].data != NULL && !sink->swap)
             put_host(sink, &ctx->info[i]);
         else if (ctx->info[i].size > 0)
             put_staged(sink, ctx, i);
@@ -178,9 +221,11 @@ static enum sotto_status check(const struct sotto_gguf_context * ctx, const char
     if (ctx->data_size > SIZE_MAX)
         return sotto_i_gguf_fail(0, SOTTO_E_GGUF_DATA_TOTAL, "%s: the tensors are too large for this machine",
                                  function);
-    for (size_t i = 0; i < ctx->n_info && !only_meta; i++) {
+    for (size_t i = 0; i < ctx->n_info; i++) {
         const struct gguf_info * info = &ctx->info[i];
-        if (info->size > 0 && info->data == NULL && info->tensor == NULL && info->reader == NULL)
+        if (ctx->write_swapped && !sotto_i_gguf_has_other_order(info->type))
+            return sotto_i_gguf_no_other_order(info, 0, function);
+        if (!only_meta && info->size > 0 && info->data == NULL && info->tensor == NULL && info->reader == NULL)
             return sotto_i_gguf_fail(0, SOTTO_E_GGUF_TENSOR_NODATA,
                                      "%s: tensor '%s' has no data; give it with sotto_gguf_set_tensor_data", function,
                                      SHOW(info->name));
@@ -196,7 +241,7 @@ bool sotto_gguf_write_to_file_ptr(const struct sotto_gguf_context * ctx, FILE * 
         sotto_i_gguf_fail(0, SOTTO_E_NULLARG, "%s: file is NULL", function);
         return false;
     }
-    struct sink sink = { .put = put_stream, .file = file };
+    struct sink sink = { .put = put_stream, .file = file, .swap = ctx->write_swapped };
     put_all(&sink, ctx, only_meta);
     if (sink.status == SOTTO_OK && fflush(file) != 0)
         sink.status = sotto_i_gguf_fail(sink.at, SOTTO_E_GGUF_IO_WRITE, "%s: %s", function, strerror(errno));
@@ -223,7 +268,7 @@ bool sotto_gguf_write(const struct sotto_gguf_context * ctx, const char * path, 
     if (check(ctx, function, only_meta) != SOTTO_OK)
         return false;
     struct sotto_file_params file = { sizeof(file), p.flags, p.mode, ctx->allocator };
-    struct sink sink = { .put = put_file };
+    struct sink sink = { .put = put_file, .swap = ctx->write_swapped };
     if (sotto_i_gguf_failed_at(0, sotto_file_create(path, &file, &sink.out)) != SOTTO_OK)
         return false;
     put_all(&sink, ctx, only_meta);

@@ -464,10 +464,6 @@ static void tensors_piece_by_piece(void ** state) {
 static void flags_and_params(void ** state) {
     (void)state;
     struct sotto_gguf_open_params params = { 0 };
-    params.flags = SOTTO_GGUF_OPEN_MMAP;
-    REFUSED(SOTTO_E_UNSUPPORTED, assert_null(sotto_gguf_open("/dev/null", &params)));
-    params.flags = SOTTO_GGUF_OPEN_SWAP;
-    REFUSED(SOTTO_E_UNSUPPORTED, assert_null(sotto_gguf_open("/dev/null", &params)));
     params.flags = 64;
     REFUSED(SOTTO_E_PARAM, assert_null(sotto_gguf_open("/dev/null", &params)));
     params.flags = 0;
