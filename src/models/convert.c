@@ -23,8 +23,6 @@ static enum sotto_status take_params(struct sotto_convert_params * out, const st
                               (unsigned long)in->size, sizeof(*in));
         *out = *in;
     }
-    if (out->type != SOTTO_TYPE_F16 && out->type != SOTTO_TYPE_F32 && out->type != SOTTO_TYPE_COUNT)
-        return sotto_fail(SOTTO_E_PARAM, "sotto_convert: type %s; give f16 or f32", sotto_type_name(out->type));
     if (out->allocator == NULL)
         out->allocator = sotto_default_allocator();
     return SOTTO_OK;
@@ -99,13 +97,23 @@ static bool named_bin(const char * out) {
 }
 
 static enum sotto_status write_model(struct whisper_source * source, const char * out,
-                                     struct sotto_convert_params * params) {
-    if (params->type == SOTTO_TYPE_COUNT)
-        params->type = sotto_i_whisper_lossless(source);
-    enum sotto_status status = sotto_i_whisper_stage(source);
+                                     const struct sotto_convert_params * params) {
+    bool to_bin = named_bin(out);
+    enum sotto_status status = sotto_i_choose_types(source, params, to_bin);
+    if (status == SOTTO_OK)
+        status = sotto_i_models_workers_new(source, params->n_threads);
     if (status != SOTTO_OK)
         return status;
-    return named_bin(out) ? sotto_i_to_bin(source, out, params) : sotto_i_to_gguf(source, out, params);
+    return to_bin ? sotto_i_to_bin(source, out, params) : sotto_i_to_gguf(source, out, params);
+}
+
+/* A model that is read while it is replaced would be gone if the new one is not what was wanted. */
+static enum sotto_status check_apart(const char * in, const char * out) {
+    struct stat from, to;
+    if (stat(in, &from) != 0 || stat(out, &to) != 0 || from.st_dev != to.st_dev || from.st_ino != to.st_ino)
+        return SOTTO_OK;
+    return sotto_fail(SOTTO_E_PARAM, "sotto_convert: %s and %s are the same file; give another name for the output", in,
+                      out);
 }
 
 enum sotto_status sotto_convert(const char * in, const char * out, const struct sotto_convert_params * given) {
@@ -113,6 +121,9 @@ enum sotto_status sotto_convert(const char * in, const char * out, const struct 
         return sotto_fail(SOTTO_E_NULLARG, "sotto_convert: %s is NULL", in == NULL ? "in" : "out");
     struct sotto_convert_params params;
     enum sotto_status status = take_params(&params, given);
+    if (status != SOTTO_OK)
+        return status;
+    status = check_apart(in, out);
     if (status != SOTTO_OK)
         return status;
     reader_fn reader;

@@ -37,9 +37,13 @@ struct whisper_tensor {
     int rank;
     int64_t shape[3];
     bool weight;                 /* takes the type asked for; others are f32 */
-    bool found;                  /* the reader has set the three below */
-    enum sotto_type source_type; /* F32, F16 or BF16 */
+    bool found;                  /* the reader has set the four below */
+    enum sotto_type source_type; /* as the reader gives its values: F32, F16, BF16 or a quantised type of files */
+    enum sotto_type kept;        /* the type that loses least: source_type, Q8_0 for CTranslate2's i8, F16 for its i16 */
     uint64_t at;                 /* where its values are, in the reader's terms */
+
+    enum sotto_type stored;   /* by the writer, see type_rules.c */
+    const float * importance; /* of its columns, or NULL */
 };
 
 struct whisper_list {
@@ -59,10 +63,10 @@ struct whisper_source {
     struct whisper_list suppress, suppress_begin;
     struct whisper_tensor * tensors;
     size_t n_tensors, cap_tensors;
-    uint8_t * stage; /* values on their way, in the container's type */
-    float * floats;  /* and as f32 */
+    struct models_workers * workers; /* what converts values */
 
     void * self; /* the reader's own */
+    /* Elements first..first+n in source_type; both are whole blocks of it. */
     enum sotto_status (*read)(const struct whisper_source * source, const struct whisper_tensor * tensor,
                               uint64_t first, size_t n, void * dst);
     void (*close)(struct whisper_source * source);
@@ -75,16 +79,24 @@ enum sotto_status sotto_i_from_bin(struct whisper_source * source, const char * 
 enum sotto_status sotto_i_from_gguf(struct whisper_source * source, const char * path);
 void sotto_i_whisper_source_free(struct whisper_source * source);
 
-/* ---- writers; params->type is F16 or F32 ---- */
+/* ---- writers: each tensor in its `stored` type ---- */
 
 enum sotto_status sotto_i_to_gguf(struct whisper_source * source, const char * out,
                                   const struct sotto_convert_params * params);
 enum sotto_status sotto_i_to_bin(struct whisper_source * source, const char * out,
                                  const struct sotto_convert_params * params);
 
+/* ---- which type for which tensor (type_rules.c) ---- */
+
+/* Set `stored` and `importance` of all tensors; to_bin: for .bin. As sotto_convert says: NULLARG, PARAM, UNSUPPORTED. */
+enum sotto_status sotto_i_choose_types(struct whisper_source * source, const struct sotto_convert_params * params,
+                                       bool to_bin);
+/* The type's number in a model file as a whole: that of most bytes of weights; -1 if it has none. */
+int sotto_i_whisper_ftype(const struct whisper_source * source);
+
 /* ---- what a Whisper model consists of (whisper_layout.c) ---- */
 
-enum whisper_form { WHISPER_GGUF, WHISPER_BIN, WHISPER_CT2 };
+enum whisper_form { WHISPER_GGUF, WHISPER_BIN, WHISPER_HF, WHISPER_CT2 };
 
 struct whisper_name {
     char text[128];
@@ -103,18 +115,22 @@ enum sotto_status sotto_i_whisper_bad_shape(const struct whisper_source * source
  * they are computed when asked for. */
 enum sotto_status sotto_i_whisper_complete(const struct whisper_source * source, enum whisper_form form);
 
-/* ---- values (whisper_values.c) ---- */
+/* ---- values (whisper_values.c, encode_rows.c) ---- */
 
-/* Take the memory that reading needs. */
-enum sotto_status sotto_i_whisper_stage(struct whisper_source * source);
-/* F16 if that loses nothing, else F32. */
-enum sotto_type sotto_i_whisper_lossless(const struct whisper_source * source);
-/* The type in which a writer stores a tensor. */
-enum sotto_type sotto_i_whisper_stored(const struct whisper_tensor * tensor,
-                                       const struct sotto_convert_params * params);
-/* Elements first..first+n as `type`, F32 or F16. MODEL_NAN if one is too large for F16. */
+uint64_t sotto_i_whisper_items(const struct whisper_tensor * tensor);
+/* Elements first..first+n as they are stored, whole rows. MODEL_NAN if one is not finite or too large for the type. */
 enum sotto_status sotto_i_whisper_values(const struct whisper_source * source, const struct whisper_tensor * tensor,
-                                         enum sotto_type type, uint64_t first, size_t n, void * dst);
+                                         uint64_t first, size_t n, void * dst);
+/* Threads and memory for that, when types are chosen. MEMORY. */
+enum sotto_status sotto_i_models_workers_new(struct whisper_source * source, int n_threads);
+void sotto_i_models_workers_free(const struct sotto_allocator * allocator, struct models_workers * workers);
+/* Most elements that are read at once, but one row at least. */
+#define MODELS_BATCH ((size_t)1 << 18)
+/* Where to read n elements of `type` to; NULL and MEMORY. */
+void * sotto_i_models_stage(struct models_workers * workers, enum sotto_type type, size_t n);
+/* n elements from `raw`, of the tensor's source_type, to its stored type. */
+enum sotto_status sotto_i_models_encode(struct models_workers * workers, const struct whisper_tensor * tensor,
+                                        const void * raw, size_t n, void * dst);
 enum sotto_status sotto_i_convert_report(const struct sotto_convert_params * params, uint64_t done, uint64_t total);
 
 /* ---- the byte alphabet in which tokens are spelled (alphabet.c) ---- */
@@ -123,6 +139,12 @@ enum sotto_status sotto_i_convert_report(const struct sotto_convert_params * par
 int64_t sotto_i_alphabet_decode(const char * spelling, uint8_t * out);
 /* The spelling of n bytes, with a 0: up to 2 n + 1 bytes. How many without the 0. */
 size_t sotto_i_alphabet_encode(const uint8_t * bytes, size_t n, char * out);
+
+/* Bytes of n elements, whole blocks of a type of files. */
+static inline uint64_t whisper_bytes(enum sotto_type type, uint64_t n) {
+    const struct sotto_type_traits * traits = sotto_get_type_traits(type);
+    return n / (uint64_t)traits->blck_size * traits->type_size;
+}
 
 /* Text from a file made fit to print: cut to 60 bytes, odd ones as '?'. */
 struct models_shown {
@@ -169,19 +191,28 @@ enum sotto_status sotto_i_models_next(struct models_cursor * c, void * dst, size
 /* A little-endian number of `width` bytes, 8 at most. */
 enum sotto_status sotto_i_models_number(struct models_cursor * c, uint64_t * value, size_t width, const char * what);
 
+/* < 0 if thing a comes before b. */
+typedef int (*models_order)(const void * things, size_t a, size_t b);
+/* The numbers 0..n-1 in order, n of them in *ids; NULL if n is 0 (models_sort.c). MEMORY. */
+enum sotto_status sotto_i_models_sort(const struct sotto_allocator * allocator, size_t n, models_order order,
+                                      const void * things, size_t ** ids);
+/* Room for one more element of a growing array. MEMORY. */
+enum sotto_status sotto_i_models_grow(const struct sotto_allocator * allocator, void ** array, size_t n, size_t * cap,
+                                      size_t size);
+
 /* Does "<folder>/<name>" exist? MEMORY. */
 enum sotto_status sotto_i_models_exists(const struct sotto_allocator * allocator, const char * folder,
                                         const char * name, bool * exists);
-/* A whole small file and a 0 after it; IO, LIMIT. */
+/* A whole small file, `most` bytes at most, and a 0 after it; IO, LIMIT. */
 enum sotto_status sotto_i_models_read_text(const struct sotto_allocator * allocator, const char * folder,
-                                           const char * name, char ** text, size_t * size);
+                                           const char * name, size_t most, char ** text, size_t * size);
 
 /* ---- vocabulary and lists (ct2_text.c) ---- */
 
 enum sotto_status sotto_i_ct2_vocabulary(struct whisper_source * source, const char * folder);
 enum sotto_status sotto_i_ct2_config(struct whisper_source * source, const char * folder);
 
-/* ---- CTranslate2 (ct2_model.c, ct2_whisper.c) ---- */
+/* ---- CTranslate2 (ct2_model.c, ct2_whisper.c, ct2_values.c) ---- */
 
 enum ct2_type { CT2_F32 = 0, CT2_I8 = 1, CT2_I16 = 2, CT2_I32 = 3, CT2_F16 = 4, CT2_BF16 = 5, CT2_TYPE_COUNT };
 
@@ -209,7 +240,7 @@ struct ct2_model {
     size_t n_variables, cap_variables;
     struct ct2_alias * aliases;
     size_t n_aliases, cap_aliases;
-    size_t * sorted; /* variables in the order of their names */
+    size_t *sorted, *sorted_aliases; /* in the order of their names */
 };
 
 enum sotto_status sotto_i_ct2_open(struct ct2_model * model, const struct sotto_allocator * allocator,
@@ -218,6 +249,12 @@ enum sotto_status sotto_i_ct2_open(struct ct2_model * model, const struct sotto_
 struct ct2_variable * sotto_i_ct2_find(struct ct2_model * model, const char * name);
 size_t sotto_i_ct2_width(enum ct2_type type); /* bytes of an item */
 void sotto_i_ct2_close(struct ct2_model * model);
+/* How a variable's values become those of a tensor (ct2_values.c): _TYPE, and if a scale is wrong _MISSING, _SHAPE. */
+enum sotto_status sotto_i_ct2_set_type(struct ct2_model * model, const struct ct2_variable * variable,
+                                       struct whisper_tensor * tensor);
+/* Items first..first+n in the tensor's source_type; MODEL_CORRUPT if a scale is no positive number. */
+enum sotto_status sotto_i_ct2_read(struct ct2_model * model, const struct ct2_variable * variable, uint64_t first,
+                                   size_t n, void * dst);
 
 /* ---- merges (bpe_merges.c) ---- */
 

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* A Whisper model as whisper.cpp's .bin, so that its programs run the same weights. The form is laid out in from_bin.c.
- * Vectors and position tables are f32, all else is of one type; the convolutions' biases are written as [d, 1]. */
+ * The convolutions' biases are written as [d, 1]. */
 #include <string.h>
 
 #include "models/models_impl.h"
 #include "sotto/file.h"
+#include "sotto/quant.h"
 
-#define MAGIC  0x67676d6c
-#define N_BINS 201
-#define PIECE  ((size_t)65536) /* values written at once */
+#define MAGIC         0x67676d6c
+#define N_BINS        201
+#define PIECE         ((size_t)1 << 18) /* values written at once, but whole rows */
+#define QUANT_VERSION 2
 
 struct writer {
     struct whisper_source * source;
@@ -30,9 +32,11 @@ static void put_i32(struct writer * w, int64_t value) {
 
 static void put_header(struct writer * w) {
     const struct whisper_sizes * s = &w->source->sizes;
-    const int64_t fields[] = { MAGIC,          s->n_vocab,      s->audio_ctx, s->width,
-                               s->audio_heads, s->audio_layers, s->text_ctx,  s->width,
-                               s->text_heads,  s->text_layers,  s->n_mels,    w->params->type == SOTTO_TYPE_F16 };
+    int ftype = sotto_i_whisper_ftype(w->source);
+    if (sotto_is_quantized(sotto_ftype_to_sotto_type(ftype)))
+        ftype += 1000 * QUANT_VERSION;
+    const int64_t fields[] = { MAGIC,       s->n_vocab, s->audio_ctx,  s->width,       s->audio_heads, s->audio_layers,
+                               s->text_ctx, s->width,   s->text_heads, s->text_layers, s->n_mels,      ftype };
     for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
         put_i32(w, fields[i]);
 }
@@ -74,19 +78,12 @@ static void put_vocabulary(struct writer * w) {
     }
 }
 
-static uint64_t items(const struct whisper_tensor * t) {
-    uint64_t n = 1;
-    for (int i = 0; i < t->rank; i++)
-        n *= (uint64_t)t->shape[i];
-    return n;
-}
-
 static void put_record(struct writer * w, const struct whisper_tensor * t) {
     struct whisper_name name = sotto_i_whisper_name(t, WHISPER_BIN);
     bool column = t->rank == 1 && strncmp(name.text, "encoder.conv", 12) == 0;
     put_i32(w, t->rank + column);
     put_i32(w, (int64_t)strlen(name.text));
-    put_i32(w, sotto_i_whisper_stored(t, w->params));
+    put_i32(w, t->stored);
     if (column)
         put_i32(w, 1);
     for (int i = t->rank; i > 0; i--)
@@ -94,32 +91,39 @@ static void put_record(struct writer * w, const struct whisper_tensor * t) {
     put(w, name.text, strlen(name.text));
 }
 
+static size_t piece_of(const struct whisper_tensor * t) {
+    size_t row = (size_t)t->shape[t->rank - 1];
+    return row < PIECE ? PIECE / row * row : row;
+}
+
 static void put_tensor(struct writer * w, const struct whisper_tensor * t, uint8_t * piece) {
-    enum sotto_type type = sotto_i_whisper_stored(t, w->params);
-    size_t width = sotto_type_size(type);
     put_record(w, t);
-    for (uint64_t first = 0, all = items(t); first < all && w->status == SOTTO_OK;) {
-        size_t n = all - first < PIECE ? (size_t)(all - first) : PIECE;
-        w->status = sotto_i_whisper_values(w->source, t, type, first, n, piece);
-        put(w, piece, n * width);
+    for (uint64_t first = 0, all = sotto_i_whisper_items(t); first < all && w->status == SOTTO_OK;) {
+        size_t n = all - first < piece_of(t) ? (size_t)(all - first) : piece_of(t);
+        size_t bytes = (size_t)whisper_bytes(t->stored, n);
+        w->status = sotto_i_whisper_values(w->source, t, first, n, piece);
+        put(w, piece, bytes);
         first += n;
-        w->done += n * width;
+        w->done += bytes;
         if (w->status == SOTTO_OK)
             w->status = sotto_i_convert_report(w->params, w->done, w->total);
     }
 }
 
 static void put_tensors(struct writer * w) {
-    uint8_t * piece = sotto_malloc(w->source->allocator, PIECE, sizeof(float));
-    if (piece == NULL)
-        w->status = SOTTO_E_MEMORY;
+    size_t size = 0;
     for (size_t i = 0; i < w->source->n_tensors; i++) {
         const struct whisper_tensor * t = &w->source->tensors[i];
-        w->total += items(t) * sotto_type_size(sotto_i_whisper_stored(t, w->params));
+        size_t bytes = (size_t)whisper_bytes(t->stored, piece_of(t));
+        size = bytes > size ? bytes : size;
+        w->total += whisper_bytes(t->stored, sotto_i_whisper_items(t));
     }
+    uint8_t * piece = sotto_malloc(w->source->allocator, size, 1);
+    if (piece == NULL)
+        w->status = SOTTO_E_MEMORY;
     for (size_t i = 0; i < w->source->n_tensors && w->status == SOTTO_OK; i++)
         put_tensor(w, &w->source->tensors[i], piece);
-    sotto_mfree(w->source->allocator, piece, PIECE, sizeof(float));
+    sotto_mfree(w->source->allocator, piece, size, 1);
 }
 
 enum sotto_status sotto_i_to_bin(struct whisper_source * source, const char * out,

@@ -84,12 +84,14 @@ static const char * size_name(const struct whisper_sizes * s) {
 
 static enum sotto_status set_general(struct writer * w, const struct whisper_sizes * s) {
     char name[64];
+    int ftype = sotto_i_whisper_ftype(w->source);
     bool v3 = s->n_vocab == 51866;
     snprintf(name, sizeof(name), "whisper-%s%s%s%s", size_name(s), s->n_vocab == WHISPER_MIN_VOCAB ? ".en" : "",
              v3 && s->audio_layers == 32 ? "-v3" : "", s->audio_layers == 32 && s->text_layers == 4 ? "-turbo" : "");
     enum sotto_status status = sotto_gguf_set_val_str(w->gguf, "general.architecture", "whisper");
     SET(status, sotto_gguf_set_val_str(w->gguf, "general.name", name));
-    SET(status, set_u32(w, "general.file_type", w->params->type == SOTTO_TYPE_F16 ? 1 : 0));
+    if (ftype >= 0)
+        SET(status, set_u32(w, "general.file_type", ftype));
     SET(status, set_u32(w, "general.quantization_version", 2));
     return status;
 }
@@ -220,9 +222,9 @@ static const struct whisper_tensor * tensor_of(const struct writer * w, int64_t 
 static enum sotto_status read_tensor(void * user_data, int64_t id, void * dst, size_t offset, size_t size) {
     struct writer * w = user_data;
     const struct whisper_tensor * t = tensor_of(w, id);
-    enum sotto_type type = sotto_i_whisper_stored(t, w->params);
-    size_t width = sotto_type_size(type);
-    enum sotto_status status = sotto_i_whisper_values(w->source, t, type, offset / width, size / width, dst);
+    size_t unit = sotto_type_size(t->stored);
+    size_t block = (size_t)sotto_blck_size(t->stored);
+    enum sotto_status status = sotto_i_whisper_values(w->source, t, offset / unit * block, size / unit * block, dst);
     if (status != SOTTO_OK)
         return status;
     return sotto_i_convert_report(w->params, sotto_gguf_get_tensor_offset(w->gguf, id) + offset + size, w->total);
@@ -233,7 +235,7 @@ static enum sotto_status add_tensor(struct writer * w, struct sotto_context * ct
     for (int i = 0; i < t->rank; i++)
         ne[i] = t->shape[t->rank - 1 - i];
     sotto_reset(ctx);
-    struct sotto_tensor * tensor = sotto_new_tensor(ctx, sotto_i_whisper_stored(t, w->params), t->rank, ne);
+    struct sotto_tensor * tensor = sotto_new_tensor(ctx, t->stored, t->rank, ne);
     if (tensor == NULL)
         return sotto_context_status(ctx);
     sotto_set_name(tensor, sotto_i_whisper_name(t, WHISPER_GGUF).text);

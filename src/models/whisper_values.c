@@ -1,23 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* The values of a model's tensors, from the container into the type that a writer stores. */
+/* The values of a model's tensors, from the container into the type that a writer stores, a batch of rows at a time. */
 #include <math.h>
 #include <string.h>
 
 #include "models/models_impl.h"
 
-#define STAGE ((size_t)16384) /* elements converted at once */
-
-enum sotto_type sotto_i_whisper_lossless(const struct whisper_source * source) {
-    for (size_t i = 0; i < source->n_tensors; i++) {
-        if (source->tensors[i].weight && source->tensors[i].source_type != SOTTO_TYPE_F16)
-            return SOTTO_TYPE_F32;
-    }
-    return SOTTO_TYPE_F16;
-}
-
-enum sotto_type sotto_i_whisper_stored(const struct whisper_tensor * tensor,
-                                       const struct sotto_convert_params * params) {
-    return tensor->weight ? params->type : SOTTO_TYPE_F32;
+uint64_t sotto_i_whisper_items(const struct whisper_tensor * tensor) {
+    uint64_t n = 1;
+    for (int i = 0; i < tensor->rank; i++)
+        n *= (uint64_t)tensor->shape[i];
+    return n;
 }
 
 /* The encoder's positions, [T, D]: sin(t r_c) in column c < D/2, cos(t r_c) in column D/2 + c, r_c falling from 1 to
@@ -33,50 +25,32 @@ static void compute_positions(const struct whisper_sizes * s, uint64_t first, si
     }
 }
 
-static void to_floats(enum sotto_type type, const void * in, float * out, size_t n) {
-    if (type == SOTTO_TYPE_F16)
-        sotto_fp16_to_fp32_row(in, out, (int64_t)n);
-    else if (type == SOTTO_TYPE_BF16)
-        sotto_bf16_to_fp32_row(in, out, (int64_t)n);
-    else
-        memcpy(out, in, n * sizeof(*out));
-}
-
-/* Round to f16; what was finite has to stay so. */
-static enum sotto_status to_halves(const struct whisper_tensor * t, const float * in, sotto_fp16_t * out, size_t n) {
-    sotto_fp32_to_fp16_row(in, out, (int64_t)n);
-    for (size_t i = 0; i < n; i++) {
-        if (isfinite(in[i]) && (out[i] & 0x7C00) == 0x7C00)
-            return sotto_fail(SOTTO_E_MODEL_NAN, "sotto_convert: a weight of '%s' is %g, too large for f16; use f32",
-                              sotto_i_whisper_name(t, WHISPER_GGUF).text, (double)in[i]);
-    }
-    return SOTTO_OK;
-}
-
-static enum sotto_status piece(const struct whisper_source * source, const struct whisper_tensor * t,
-                               enum sotto_type type, uint64_t first, size_t n, void * dst) {
-    if (type == t->source_type)
+static enum sotto_status batch(const struct whisper_source * source, const struct whisper_tensor * t, uint64_t first,
+                               size_t n, void * dst) {
+    if (t->stored == t->source_type)
         return source->read(source, t, first, n, dst);
-    enum sotto_status status = source->read(source, t, first, n, source->stage);
-    if (status != SOTTO_OK)
-        return status;
-    to_floats(t->source_type, source->stage, type == SOTTO_TYPE_F32 ? dst : source->floats, n);
-    return type == SOTTO_TYPE_F32 ? SOTTO_OK : to_halves(t, source->floats, dst, n);
+    void * raw = sotto_i_models_stage(source->workers, t->source_type, n);
+    if (raw == NULL)
+        return SOTTO_E_MEMORY;
+    enum sotto_status status = source->read(source, t, first, n, raw);
+    return status == SOTTO_OK ? sotto_i_models_encode(source->workers, t, raw, n, dst) : status;
 }
 
 enum sotto_status sotto_i_whisper_values(const struct whisper_source * source, const struct whisper_tensor * tensor,
-                                         enum sotto_type type, uint64_t first, size_t n, void * dst) {
-    uint8_t * out = dst;
+                                         uint64_t first, size_t n, void * dst) {
     if (!tensor->found) {
         compute_positions(&source->sizes, first, n, dst);
         return SOTTO_OK;
     }
+    uint8_t * out = dst;
+    size_t row = (size_t)tensor->shape[tensor->rank - 1];
+    size_t most = row < MODELS_BATCH ? MODELS_BATCH / row * row : row;
     while (n > 0) {
-        size_t m = n < STAGE ? n : STAGE;
-        enum sotto_status status = piece(source, tensor, type, first, m, out);
+        size_t m = n < most ? n : most;
+        enum sotto_status status = batch(source, tensor, first, m, out);
         if (status != SOTTO_OK)
             return status;
-        out += m * sotto_type_size(type);
+        out += whisper_bytes(tensor->stored, m);
         first += m;
         n -= m;
     }
@@ -87,12 +61,6 @@ enum sotto_status sotto_i_convert_report(const struct sotto_convert_params * par
     if (params->progress == NULL || params->progress(done, total, params->progress_user_data))
         return SOTTO_OK;
     return sotto_fail(SOTTO_E_ABORTED, "sotto_convert: the caller asked to stop");
-}
-
-enum sotto_status sotto_i_whisper_stage(struct whisper_source * source) {
-    source->stage = sotto_malloc(source->allocator, STAGE, sizeof(float));
-    source->floats = sotto_malloc(source->allocator, STAGE, sizeof(float));
-    return source->stage != NULL && source->floats != NULL ? SOTTO_OK : SOTTO_E_MEMORY;
 }
 
 void sotto_i_whisper_source_free(struct whisper_source * source) {
@@ -106,6 +74,5 @@ void sotto_i_whisper_source_free(struct whisper_source * source) {
     sotto_mfree(allocator, source->suppress.ids, source->suppress.n, sizeof(int32_t));
     sotto_mfree(allocator, source->suppress_begin.ids, source->suppress_begin.n, sizeof(int32_t));
     sotto_mfree(allocator, source->tensors, source->cap_tensors, sizeof(*source->tensors));
-    sotto_mfree(allocator, source->stage, STAGE, sizeof(float));
-    sotto_mfree(allocator, source->floats, STAGE, sizeof(float));
+    sotto_i_models_workers_free(allocator, source->workers);
 }
