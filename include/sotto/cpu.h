@@ -21,9 +21,10 @@ extern "C" {
  * for with sotto_cpu_set_level or the environment variable SOTTO_CPU_LEVEL (a name below), read once at the
  * first use of the backend. */
 enum sotto_cpu_level {
-    SOTTO_CPU_LEVEL_C = 0,      /* "c": plain C, the definition of every kernel; slow */
-    SOTTO_CPU_LEVEL_AVX2 = 1,   /* "avx2": with fma and f16c */
-    SOTTO_CPU_LEVEL_AVX512 = 2, /* "avx512": f, bw, vl, dq */
+    SOTTO_CPU_LEVEL_C = 0,          /* "c": plain C, the definition of every kernel; slow */
+    SOTTO_CPU_LEVEL_AVX2 = 1,       /* "avx2": with fma and f16c */
+    SOTTO_CPU_LEVEL_AVX512 = 2,     /* "avx512": f, bw, vl, dq */
+    SOTTO_CPU_LEVEL_AVX512VNNI = 3, /* "avx512vnni": and its dot products of bytes */
     SOTTO_CPU_LEVEL_COUNT
 };
 SOTTO_API enum sotto_cpu_level sotto_cpu_best_level(void); /* what the machine offers */

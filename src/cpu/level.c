@@ -8,7 +8,7 @@
 #include "cpu/kernels.h"
 #include "sotto/log.h"
 
-static const char * const names[SOTTO_CPU_LEVEL_COUNT] = { "c", "avx2", "avx512" };
+static const char * const names[SOTTO_CPU_LEVEL_COUNT] = { "c", "avx2", "avx512", "avx512vnni" };
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static enum sotto_cpu_level best;
@@ -41,7 +41,9 @@ static enum sotto_cpu_level detect(void) {
     if (!BIT(b, 5) || (saved & 0x06) != 0x06) /* avx2 */
         return SOTTO_CPU_LEVEL_C;
     const bool avx512 = BIT(b, 16) && BIT(b, 17) && BIT(b, 30) && BIT(b, 31); /* f, dq, bw, vl */
-    return avx512 && (saved & 0xE6) == 0xE6 ? SOTTO_CPU_LEVEL_AVX512 : SOTTO_CPU_LEVEL_AVX2;
+    if (!avx512 || (saved & 0xE6) != 0xE6)
+        return SOTTO_CPU_LEVEL_AVX2;
+    return BIT(c, 11) ? SOTTO_CPU_LEVEL_AVX512VNNI : SOTTO_CPU_LEVEL_AVX512;
 }
 
 #else
@@ -65,7 +67,7 @@ static enum sotto_cpu_level wanted(void) {
         sotto_log(SOTTO_LOG_WARN, "SOTTO_CPU_LEVEL=%s: this machine offers %s at most\n", wish, names[best]);
         return best;
     }
-    sotto_log(SOTTO_LOG_WARN, "SOTTO_CPU_LEVEL=%s is no level; c, avx2 and avx512 are\n", wish);
+    sotto_log(SOTTO_LOG_WARN, "SOTTO_CPU_LEVEL=%s is no level; c, avx2, avx512 and avx512vnni are\n", wish);
     return best;
 }
 
@@ -74,6 +76,8 @@ static void init(void) {
     for (int i = 0; i <= (int)best; i++) {
         const enum sotto_cpu_level level = (enum sotto_cpu_level)i;
         sotto_i_gemm_init(&kernels[i].gemm, level);
+        sotto_i_igemm_init(&kernels[i].igemm, level);
+        sotto_i_codes_init(&kernels[i].codes, level);
         sotto_i_vec_init(&kernels[i].vec, level);
         sotto_i_attn_init(&kernels[i].attn, level);
     }

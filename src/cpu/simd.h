@@ -102,6 +102,19 @@ SIMD_INLINE VI vi_xor(VI a, VI b) { return _mm512_xor_si512(a, b); }
 #define vi_shr(a, n) _mm512_srli_epi32(a, n)
 SIMD_INLINE VI v_to_int(V a) { return _mm512_cvtps_epi32(a); } /* nearest even */
 SIMD_INLINE V vi_to_float(VI a) { return _mm512_cvtepi32_ps(a); }
+SIMD_INLINE VI vi_load(const void * p) { return _mm512_loadu_si512(p); }
+SIMD_INLINE VI vi_load_u16(const uint16_t * p) { return _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)p)); }
+SIMD_INLINE VI vi_max(VI a, VI b) { return _mm512_max_epi32(a, b); }
+SIMD_INLINE int32_t vi_greatest(VI a) { return _mm512_reduce_max_epi32(a); }
+/* lanes -128..127 as bytes */
+SIMD_INLINE void vi_store_i8(int8_t * p, VI a) { _mm_storeu_si128((__m128i *)p, _mm512_cvtepi32_epi8(a)); }
+SIMD_INLINE void vi_store(void * p, VI a) { _mm512_storeu_si512(p, a); }
+/* table of 16 bytes, for vi_lookup: each byte of `a`, 0..15, replaced by the table's */
+SIMD_INLINE VI vi_table(const uint8_t * p) { return _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)p)); }
+SIMD_INLINE VI vi_lookup(VI table, VI a) { return _mm512_shuffle_epi8(table, a); }
+/* shifts by a variable that is the same for all lanes */
+SIMD_INLINE VI vi_shl_by(VI a, int n) { return _mm512_sll_epi32(a, _mm_cvtsi32_si128(n)); }
+SIMD_INLINE VI vi_shr_by(VI a, int n) { return _mm512_srl_epi32(a, _mm_cvtsi32_si128(n)); }
 
 #else
 
@@ -158,6 +171,24 @@ SIMD_INLINE VI vi_xor(VI a, VI b) { return _mm256_xor_si256(a, b); }
 #define vi_shr(a, n) _mm256_srli_epi32(a, n)
 SIMD_INLINE VI v_to_int(V a) { return _mm256_cvtps_epi32(a); }
 SIMD_INLINE V vi_to_float(VI a) { return _mm256_cvtepi32_ps(a); }
+SIMD_INLINE VI vi_load(const void * p) { return _mm256_loadu_si256((const __m256i *)p); }
+SIMD_INLINE VI vi_load_u16(const uint16_t * p) { return _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)p)); }
+SIMD_INLINE VI vi_max(VI a, VI b) { return _mm256_max_epi32(a, b); }
+SIMD_INLINE int32_t vi_greatest(VI a) {
+    __m128i m = _mm_max_epi32(_mm256_castsi256_si128(a), _mm256_extracti128_si256(a, 1));
+    m = _mm_max_epi32(m, _mm_shuffle_epi32(m, 0x4E));
+    return _mm_cvtsi128_si32(_mm_max_epi32(m, _mm_shuffle_epi32(m, 0xB1)));
+}
+SIMD_INLINE void vi_store_i8(int8_t * p, VI a) {
+    const __m128i half = _mm_packs_epi32(_mm256_castsi256_si128(a), _mm256_extracti128_si256(a, 1));
+    _mm_storel_epi64((__m128i *)p, _mm_packs_epi16(half, half));
+}
+SIMD_INLINE void vi_store(void * p, VI a) { _mm256_storeu_si256((__m256i *)p, a); }
+SIMD_INLINE VI vi_table(const uint8_t * p) { return _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)p)); }
+SIMD_INLINE VI vi_lookup(VI table, VI a) { return _mm256_shuffle_epi8(table, a); }
+/* shifts by a variable that is the same for all lanes */
+SIMD_INLINE VI vi_shl_by(VI a, int n) { return _mm256_sll_epi32(a, _mm_cvtsi32_si128(n)); }
+SIMD_INLINE VI vi_shr_by(VI a, int n) { return _mm256_srl_epi32(a, _mm_cvtsi32_si128(n)); }
 
 #endif
 

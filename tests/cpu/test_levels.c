@@ -41,6 +41,7 @@ static void names(void ** state) {
     assert_string_equal(sotto_cpu_level_name(SOTTO_CPU_LEVEL_C), "c");
     assert_string_equal(sotto_cpu_level_name(SOTTO_CPU_LEVEL_AVX2), "avx2");
     assert_string_equal(sotto_cpu_level_name(SOTTO_CPU_LEVEL_AVX512), "avx512");
+    assert_string_equal(sotto_cpu_level_name(SOTTO_CPU_LEVEL_AVX512VNNI), "avx512vnni");
     assert_string_equal(sotto_cpu_level_name(SOTTO_CPU_LEVEL_COUNT), "unknown");
     assert_int_equal(sotto_last_error(), SOTTO_E_PARAM);
 }
@@ -55,6 +56,8 @@ static void best_is_what_the_compiler_sees(void ** state) {
     if (expected == SOTTO_CPU_LEVEL_AVX2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
         __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq"))
         expected = SOTTO_CPU_LEVEL_AVX512;
+    if (expected == SOTTO_CPU_LEVEL_AVX512 && __builtin_cpu_supports("avx512vnni"))
+        expected = SOTTO_CPU_LEVEL_AVX512VNNI;
     print_message("best level: %s\n", sotto_cpu_level_name(sotto_cpu_best_level()));
     assert_int_equal(sotto_cpu_best_level(), expected);
 }
