@@ -56,9 +56,9 @@ SOTTO_API struct sotto_convert_params sotto_convert_default_params(void);
  * any, F16 if all weights are, else F32. Values whose type stays are copied, bit for bit.
  *
  *   NULLARG                     a path; no imatrix, or none of a weight, for IQ2_XXS, IQ2_XS and IQ1_S
- *   PARAM                       a type; the number of threads; a rule that fits no weight; `in` and `out` are one file;
- *                               an imatrix of another model
- *   UNSUPPORTED (a container or weights not read yet; a type that .bin lacks), ABORTED, MEMORY
+ *   PARAM                       a type, or one that .bin lacks; the number of threads; a rule that fits no weight; an
+ *                               imatrix of another model; `in` and `out` are one file
+ *   UNSUPPORTED (a container or weights not read yet), ABORTED, MEMORY
  *   IO                          a file is missing or unreadable
  *   MODEL_FORMAT, _PICKLE       no container that sotto knows; one that it does not read
  *   MODEL_VERSION, _QUANT_VERSION, _ARCH       a newer or much older container; another kind of model

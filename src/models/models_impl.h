@@ -63,7 +63,8 @@ struct whisper_source {
     struct whisper_list suppress, suppress_begin;
     struct whisper_tensor * tensors;
     size_t n_tensors, cap_tensors;
-    struct models_workers * workers; /* what converts values */
+    struct models_workers * workers;         /* what converts values */
+    const struct sotto_gguf_context * pairs; /* of a GGUF input, else NULL */
 
     void * self; /* the reader's own */
     /* Elements first..first+n in source_type; both are whole blocks of it. */
@@ -88,7 +89,7 @@ enum sotto_status sotto_i_to_bin(struct whisper_source * source, const char * ou
 
 /* ---- which type for which tensor (type_rules.c) ---- */
 
-/* Set `stored` and `importance` of all tensors; to_bin: for .bin. As sotto_convert says: NULLARG, PARAM, UNSUPPORTED. */
+/* Set `stored` and `importance` of all tensors; to_bin: for .bin. As sotto_convert says: NULLARG, PARAM. */
 enum sotto_status sotto_i_choose_types(struct whisper_source * source, const struct sotto_convert_params * params,
                                        bool to_bin);
 /* The type's number in a model file as a whole: that of most bytes of weights; -1 if it has none. */

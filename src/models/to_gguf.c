@@ -67,6 +67,21 @@ static void spell(const struct specials * s, int32_t id, char out[SPECIAL_SIZE])
             (status) = (call);    \
     } while (0)
 
+/* What the input says beyond what is set below, its licence for one; but for what a quantiser said of itself. */
+static enum sotto_status keep_pairs(struct writer * w) {
+    if (w->source->pairs == NULL)
+        return SOTTO_OK;
+    enum sotto_status status = sotto_gguf_set_kv(w->gguf, w->source->pairs);
+    for (int64_t i = sotto_gguf_get_n_kv(w->gguf) - 1; i >= 0 && status == SOTTO_OK; i--) {
+        const char * key = sotto_gguf_get_key(w->gguf, i);
+        if (strncmp(key, "quantize.", 9) == 0 || strcmp(key, "general.file_type") == 0)
+            sotto_gguf_remove_key(w->gguf, key);
+    }
+    return status;
+}
+
+static bool has(const struct writer * w, const char * key) { return sotto_gguf_find_key(w->gguf, key) >= 0; }
+
 static enum sotto_status set_u32(struct writer * w, const char * key, int64_t value) {
     return sotto_gguf_set_val_u32(w->gguf, key, (uint32_t)value);
 }
@@ -89,10 +104,14 @@ static enum sotto_status set_general(struct writer * w, const struct whisper_siz
     snprintf(name, sizeof(name), "whisper-%s%s%s%s", size_name(s), s->n_vocab == WHISPER_MIN_VOCAB ? ".en" : "",
              v3 && s->audio_layers == 32 ? "-v3" : "", s->audio_layers == 32 && s->text_layers == 4 ? "-turbo" : "");
     enum sotto_status status = sotto_gguf_set_val_str(w->gguf, "general.architecture", "whisper");
-    SET(status, sotto_gguf_set_val_str(w->gguf, "general.name", name));
+    if (!has(w, "general.name"))
+        SET(status, sotto_gguf_set_val_str(w->gguf, "general.name", name));
     if (ftype >= 0)
         SET(status, set_u32(w, "general.file_type", ftype));
     SET(status, set_u32(w, "general.quantization_version", 2));
+    if (w->params->imatrix != NULL)
+        SET(status, sotto_gguf_set_val_i32(w->gguf, "quantize.imatrix.entries_count",
+                                           (int32_t)sotto_imatrix_n_entries(w->params->imatrix)));
     return status;
 }
 
@@ -129,7 +148,8 @@ static enum sotto_status set_traits(struct writer * w, const struct whisper_size
     enum sotto_status status = sotto_gguf_set_val_bool(w->gguf, "whisper.multilingual", sp->multilingual);
     SET(status, set_u32(w, "whisper.language_count", sp->n_languages));
     SET(status, sotto_gguf_set_val_bool(w->gguf, "whisper.timestamps", !first_distil));
-    SET(status, sotto_gguf_set_val_bool(w->gguf, "whisper.speaker_turns", false));
+    if (!has(w, "whisper.speaker_turns"))
+        SET(status, sotto_gguf_set_val_bool(w->gguf, "whisper.speaker_turns", false));
     SET(status, set_list(w, "whisper.alignment_heads", &source->alignment_heads));
     SET(status, set_list(w, "whisper.suppress_tokens", &source->suppress));
     SET(status, set_list(w, "whisper.suppress_tokens_begin", &source->suppress_begin));
@@ -261,7 +281,8 @@ static enum sotto_status add_tensors(struct writer * w) {
 static enum sotto_status write_file(struct writer * w, const char * out) {
     const struct whisper_sizes * s = &w->source->sizes;
     struct specials sp = specials_of(s);
-    enum sotto_status status = set_general(w, s);
+    enum sotto_status status = keep_pairs(w);
+    SET(status, set_general(w, s));
     SET(status, set_sizes(w, s));
     SET(status, set_traits(w, s, &sp));
     SET(status, set_vocabulary(w, &sp));

@@ -42,8 +42,8 @@ static enum sotto_status check_type(enum sotto_type type, bool to_bin, const cha
         return sotto_fail(SOTTO_E_PARAM, "sotto_convert: %s: weights are not stored as %s (type %d)", what,
                           sotto_type_name(type), (int)type);
     if (to_bin && !is_bin_type(type))
-        return sotto_fail(SOTTO_E_UNSUPPORTED, "sotto_convert: %s: .bin has no %s; write GGUF, or choose another type",
-                          what, sotto_type_name(type));
+        return sotto_fail(SOTTO_E_PARAM, "sotto_convert: %s: .bin has no %s; write GGUF, or choose another type", what,
+                          sotto_type_name(type));
     return SOTTO_OK;
 }
 
