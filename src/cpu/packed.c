@@ -6,7 +6,9 @@
 #include <string.h>
 
 #include "core/checked.h"
+#include "core/tensor_impl.h"
 #include "cpu/buffer.h"
+#include "cpu/panel.h"
 
 enum { PANEL = SOTTO_CPU_PANEL };
 
@@ -14,7 +16,7 @@ enum { PANEL = SOTTO_CPU_PANEL };
 
 static const struct sotto_tensor * owner_of(const struct sotto_tensor * t) { return t->view_src ? t->view_src : t; }
 
-static bool packable(enum sotto_type type) { return type == SOTTO_TYPE_F32 || type == SOTTO_TYPE_F16; }
+static bool packable(enum sotto_type type) { return sotto_i_is_weight_type(type); }
 
 static int64_t panels_per_matrix(const struct sotto_tensor * owner) {
     return owner->ne[1] / PANEL + (owner->ne[1] % PANEL != 0);
@@ -29,10 +31,19 @@ static char * panel_at(const struct sotto_tensor * owner, int64_t panel) {
     return (char *)owner->data + (size_t)panel * PANEL * owner->nb[1];
 }
 
-/* Element 0 of the owner's row `row`. */
-static char * lane_at(const struct sotto_tensor * owner, int64_t row) {
+/* Where the owner's row `row` lies. */
+struct lane {
+    char * panel;
+    int lane;
+};
+
+static struct lane lane_at(const struct sotto_tensor * owner, int64_t row) {
     const int64_t panel = row / owner->ne[1] * panels_per_matrix(owner) + row % owner->ne[1] / PANEL;
-    return panel_at(owner, panel) + (size_t)(row % owner->ne[1] % PANEL) * owner->nb[0];
+    return (struct lane){ panel_at(owner, panel), (int)(row % owner->ne[1] % PANEL) };
+}
+
+static int64_t blocks_per_row(const struct sotto_tensor * t) {
+    return t->ne[0] / sotto_get_type_traits(t->type)->blck_size;
 }
 
 bool sotto_i_packed_readable(const struct sotto_tensor * t) {
@@ -57,36 +68,14 @@ bool sotto_i_packed_readable(const struct sotto_tensor * t) {
 }
 
 const void * sotto_i_packed_matrix(const struct sotto_tensor * t, int64_t i2, int64_t i3) {
-    return lane_at(owner_of(t), owner_row(t, i2, i3));
-}
-
-/* ---- moving a lane ---- */
-
-static void to_lane(char * lane, const char * row, int64_t n, size_t es) {
-    for (int64_t l = 0; l < n; l++) {
-        if (es == 2) {
-            memcpy(lane + (size_t)l * PANEL * 2, row + (size_t)l * 2, 2);
-        } else {
-            memcpy(lane + (size_t)l * PANEL * 4, row + (size_t)l * 4, 4);
-        }
-    }
-}
-
-static void from_lane(char * row, const char * lane, int64_t n, size_t es) {
-    for (int64_t l = 0; l < n; l++) {
-        if (es == 2) {
-            memcpy(row + (size_t)l * 2, lane + (size_t)l * PANEL * 2, 2);
-        } else {
-            memcpy(row + (size_t)l * 4, lane + (size_t)l * PANEL * 4, 4);
-        }
-    }
+    return lane_at(owner_of(t), owner_row(t, i2, i3)).panel;
 }
 
 void sotto_i_packed_get(const struct sotto_tensor * t, int64_t i1, int64_t i2, int64_t i3, int64_t l0, int64_t n,
                         void * dst) {
-    const struct sotto_tensor * owner = owner_of(t);
-    const size_t es = owner->nb[0];
-    from_lane(dst, lane_at(owner, owner_row(t, i2, i3) + i1) + (size_t)l0 * PANEL * es, n, es);
+    const int64_t block = sotto_get_type_traits(t->type)->blck_size;
+    const struct lane at = lane_at(owner_of(t), owner_row(t, i2, i3) + i1);
+    sotto_i_panel_get(t->type, at.panel, at.lane, l0 / block, n / block, dst);
 }
 
 /* ---- the buffer ---- */
@@ -95,8 +84,8 @@ static enum sotto_status init_tensor(sotto_backend_buffer_t buffer, struct sotto
     (void)buffer;
     if (!packable(t->type)) {
         return sotto_fail(SOTTO_E_TYPE,
-                          "packed buffer: tensor '%s' is %s; only f32 and f16 can be packed, place it in a "
-                          "plain buffer",
+                          "packed buffer: tensor '%s' is %s; only floats and quantised weights can be packed, place it "
+                          "in a plain buffer",
                           t->name, sotto_type_name(t->type));
     }
     return SOTTO_OK;
@@ -122,18 +111,8 @@ static enum sotto_status rows_of(const char * function, const struct sotto_tenso
 }
 
 /* Row number `row` of a contiguous tensor. */
-static char * lane_of(const struct sotto_tensor * t, int64_t row) {
+static struct lane lane_of(const struct sotto_tensor * t, int64_t row) {
     return lane_at(owner_of(t), owner_row(t, 0, 0) + row);
-}
-
-/* Zeros for the lanes behind a matrix's last row. */
-static void pad_panel(char * last_lane, const struct sotto_tensor * owner) {
-    const size_t es = owner->nb[0];
-    const size_t used = ((size_t)(owner->ne[1] - 1) % PANEL + 1) * es;
-    char * lane = last_lane + es;
-    for (int64_t l = 0; l < owner->ne[0]; l++, lane += PANEL * es) {
-        memset(lane, 0, PANEL * es - used);
-    }
 }
 
 static enum sotto_status set_tensor(sotto_backend_buffer_t buffer, struct sotto_tensor * t, const void * data,
@@ -147,10 +126,11 @@ static enum sotto_status set_tensor(sotto_backend_buffer_t buffer, struct sotto_
     const struct sotto_tensor * owner = owner_of(t);
     const int64_t base = owner_row(t, 0, 0);
     for (int64_t r = 0; r < count; r++) {
-        char * lane = lane_of(t, first + r);
-        to_lane(lane, (const char *)data + (size_t)r * t->nb[1], t->ne[0], t->nb[0]);
-        if ((base + first + r) % owner->ne[1] == owner->ne[1] - 1) {
-            pad_panel(lane, owner);
+        const struct lane at = lane_of(t, first + r);
+        sotto_i_panel_set(t->type, at.panel, at.lane, 0, blocks_per_row(t), (const char *)data + (size_t)r * t->nb[1]);
+        const bool last = (base + first + r) % owner->ne[1] == owner->ne[1] - 1;
+        for (int lane = at.lane + 1; last && lane < PANEL; lane++) {
+            sotto_i_panel_clear(t->type, at.panel, lane, blocks_per_row(t));
         }
     }
     return SOTTO_OK;
@@ -162,7 +142,8 @@ static enum sotto_status get_tensor(sotto_backend_buffer_t buffer, const struct 
     int64_t first, count;
     const enum sotto_status status = rows_of("tensor_get", t, offset, size, &first, &count);
     for (int64_t r = 0; status == SOTTO_OK && r < count; r++) {
-        from_lane((char *)data + (size_t)r * t->nb[1], lane_of(t, first + r), t->ne[0], t->nb[0]);
+        const struct lane at = lane_of(t, first + r);
+        sotto_i_panel_get(t->type, at.panel, at.lane, 0, blocks_per_row(t), (char *)data + (size_t)r * t->nb[1]);
     }
     return status;
 }

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Packed weights: matrices stored the way the product kernels read them.
- *
- *     matrix [k, n] in the order of its rows          in the buffer: panels of 16 rows
- *         row 0  : x0 x1 x2 ...                           panel 0: element 0 of rows 0..15, element 1 of rows 0..15, ...
- *         row 1  : x0 x1 x2 ...                           panel 1: the same of rows 16..31
+/* Packed weights: matrices stored the way the product kernels read them, in panels of 16 rows (cpu/panel.h).
  *
  * The last panel is filled up with zeros. Matrices of dimensions 2 and 3 follow one another, each beginning with a
  * panel of its own. The layout depends on no CPU level. ne and nb of the tensor describe the standard layout, that
@@ -20,10 +16,10 @@ bool sotto_i_is_packed(const struct sotto_tensor * t);
  * rows from row 0, 16, 32, ... of a matrix. */
 bool sotto_i_packed_readable(const struct sotto_tensor * t);
 
-/* For readable tensors with data. First panel of matrix (i2, i3); panels are 16 * ne[0] elements apart. */
+/* For readable tensors with data. First panel of matrix (i2, i3); panels are 16 rows' bytes apart. */
 const void * sotto_i_packed_matrix(const struct sotto_tensor * t, int64_t i2, int64_t i3);
 
-/* Element l0 .. l0+n of row (i1, i2, i3) to `dst`, in the tensor's own type. */
+/* Elements l0 .. l0+n of row (i1, i2, i3), whole blocks, to `dst` in the tensor's own type. */
 void sotto_i_packed_get(const struct sotto_tensor * t, int64_t i1, int64_t i2, int64_t i3, int64_t l0, int64_t n,
                         void * dst);
 

@@ -96,3 +96,10 @@ void sotto_i_panel_get(enum sotto_type type, const void * panel, int lane, int64
         }
     }
 }
+
+void sotto_i_panel_clear(enum sotto_type type, void * panel, int lane, int64_t n) {
+    static const char zeros[512]; /* more than any block has */
+    for (int64_t b = 0; b < n; b++) {
+        sotto_i_panel_set(type, panel, lane, b, 1, zeros);
+    }
+}

@@ -21,5 +21,7 @@
 /* Blocks [b0, b0 + n) of row `lane` of a panel from a row in standard layout, and back. */
 void sotto_i_panel_set(enum sotto_type type, void * panel, int lane, int64_t b0, int64_t n, const void * row);
 void sotto_i_panel_get(enum sotto_type type, const void * panel, int lane, int64_t b0, int64_t n, void * row);
+/* Zero bytes in the first n blocks of a row. */
+void sotto_i_panel_clear(enum sotto_type type, void * panel, int lane, int64_t n);
 
 #endif
