@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT */
+/* Files that other programs fall over (cases.md, F02 to F12), and limits. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "gguf_example.h"
+#include "gguf_ways.h"
+
+static struct bytes example;
+
+static void put(struct bytes * b, uint64_t x, size_t width) {
+    bytes_set_size(b, b->size + width);
+    memcpy(b->data + b->size - width, &x, width); /* the low bytes: all machines we test on are little-endian */
+}
+
+static void put_text(struct bytes * b, const char * text) {
+    put(b, strlen(text), 8);
+    for (; *text != 0; text++)
+        put(b, (uint8_t)*text, 1);
+}
+
+static struct bytes header(uint64_t n_tensors, uint64_t n_kv) {
+    struct bytes b = { NULL, 0 };
+    put(&b, 0x46554747, 4);
+    put(&b, 3, 4);
+    put(&b, n_tensors, 8);
+    put(&b, n_kv, 8);
+    return b;
+}
+
+static void put_info(struct bytes * b, const char * name, int n_dims, uint64_t ne, uint32_t type, uint64_t offset) {
+    put_text(b, name);
+    put(b, (uint64_t)n_dims, 4);
+    for (int i = 0; i < n_dims; i++)
+        put(b, ne, 8);
+    put(b, type, 4);
+    put(b, offset, 8);
+}
+
+static void opens_as(struct bytes * b, bool data, enum sotto_status status) {
+    for (int way = 0; way < GGUF_N_WAYS; way++)
+        assert_int_equal(gguf_try_open((enum gguf_way)way, b, data, 0).status, status);
+    free(b->data);
+}
+
+static void strings_and_arrays_that_cannot_be(void ** state) {
+    (void)state;
+    static const uint64_t lengths[] = { UINT64_MAX, (uint64_t)1 << 63, (uint64_t)1 << 30, 137 };
+    for (int i = 0; i < 4; i++) { /* the last runs one byte past the end */
+        struct bytes b = header(0, 1);
+        put(&b, lengths[i], 8);
+        while (b.size < 168)
+            put(&b, 'k', 1);
+        opens_as(&b, false, SOTTO_E_GGUF_STRING_LENGTH);
+    }
+    struct bytes b = header(0, 1); /* arrays 10,000 deep */
+    put_text(&b, "deep");
+    put(&b, SOTTO_GGUF_TYPE_ARRAY, 4);
+    for (int i = 0; i < 10000; i++) {
+        put(&b, SOTTO_GGUF_TYPE_ARRAY, 4);
+        put(&b, 1, 8);
+    }
+    opens_as(&b, false, SOTTO_E_GGUF_ARRAY_NESTED);
+    b = header(0, 1);
+    put_text(&b, "many");
+    put(&b, SOTTO_GGUF_TYPE_ARRAY, 4);
+    put(&b, SOTTO_GGUF_TYPE_UINT8, 4);
+    put(&b, UINT64_MAX, 8);
+    opens_as(&b, false, SOTTO_E_GGUF_ARRAY_LENGTH);
+}
+
+static void tensors_that_cannot_be(void ** state) {
+    (void)state;
+    static const struct {
+        int n_dims;
+        uint64_t ne;
+        uint32_t type;
+        enum sotto_status status;
+    } rows[] = {
+        { 5, 1, 0, SOTTO_E_GGUF_TENSOR_DIMS },
+        { 1, 4, 255, SOTTO_E_GGUF_TENSOR_TYPE },
+        { 1, 4, UINT32_MAX, SOTTO_E_GGUF_TENSOR_TYPE },
+        { 2, (uint64_t)1 << 31, SOTTO_TYPE_F32, SOTTO_E_GGUF_TENSOR_BYTES },
+        { 1, INT64_MAX - 31, SOTTO_TYPE_Q8_0, SOTTO_E_GGUF_TENSOR_BYTES },
+        { 1, 31, SOTTO_TYPE_Q8_0, SOTTO_E_GGUF_TENSOR_BLOCK },
+        { 1, 255, SOTTO_TYPE_Q6_K, SOTTO_E_GGUF_TENSOR_BLOCK },
+        { 1, 0, SOTTO_TYPE_F32, SOTTO_OK },
+        { 0, 0, SOTTO_TYPE_F32, SOTTO_OK },
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct bytes b = header(1, 0);
+        put_info(&b, "t", rows[i].n_dims, rows[i].ne, rows[i].type, 0);
+        while (b.size < 256)
+            put(&b, 0, 1);
+        opens_as(&b, true, rows[i].status);
+    }
+}
+
+/* Each tensor fits; their padded sum passes 2^64 by a little. */
+static void totals_that_wrap(void ** state) {
+    (void)state;
+    const uint64_t ne = ((uint64_t)1 << 62) - 1;
+    struct bytes b = header(5, 0);
+    for (uint64_t i = 0; i < 5; i++)
+        put_info(&b, (const char[]){ (char)('a' + i), 0 }, 1, ne, SOTTO_TYPE_I8, i << 62);
+    opens_as(&b, false, SOTTO_E_GGUF_DATA_TOTAL);
+    b = header(3, 0);
+    for (uint64_t i = 0; i < 3; i++)
+        put_info(&b, (const char[]){ (char)('a' + i), 0 }, 1, ne, SOTTO_TYPE_I8, i << 62);
+    while (b.size < 256)
+        put(&b, 0, 1);
+    opens_as(&b, true, SOTTO_E_GGUF_DATA_EXTENT);
+}
+
+static void limits_are_the_callers(void ** state) {
+    (void)state;
+    struct sotto_gguf_open_params params = sotto_gguf_open_params_default();
+    uint64_t * limits[] = { &params.max_kv, &params.max_tensors, &params.max_meta_bytes, &params.max_string,
+                            &params.max_array };
+    const uint64_t least[] = { 6, 2, 323, 20, 3 };
+    for (int i = 0; i < 5; i++) {
+        *limits[i] = least[i];
+        struct sotto_gguf_context * gguf = sotto_gguf_open_buffer(example.data, example.size, &params);
+        assert_non_null(gguf);
+        sotto_gguf_free(gguf);
+        *limits[i] = least[i] - 1;
+        assert_null(sotto_gguf_open_buffer(example.data, example.size, &params));
+        enum sotto_status last = sotto_last_error();
+        assert_true(last == (i < 3 ? SOTTO_E_LIMIT : i == 3 ? SOTTO_E_GGUF_STRING_LENGTH : SOTTO_E_GGUF_ARRAY_LENGTH));
+        *limits[i] = 0;
+    }
+}
+
+static int make_example(void ** state) {
+    (void)state;
+    example = gguf_example_bytes();
+    return 0;
+}
+
+static int free_example(void ** state) {
+    (void)state;
+    free(example.data);
+    return 0;
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(strings_and_arrays_that_cannot_be),
+        cmocka_unit_test(tensors_that_cannot_be),
+        cmocka_unit_test(totals_that_wrap),
+        cmocka_unit_test(limits_are_the_callers),
+    };
+    return cmocka_run_group_tests(tests, make_example, free_example);
+}
