@@ -25,6 +25,17 @@ extern "C" {
 /* Called as the output grows, in bytes of tensors; false stops with ABORTED. */
 typedef bool (*sotto_convert_progress)(uint64_t done, uint64_t total, void * user_data);
 
+/* What became of a tensor. */
+struct sotto_tensor_loss {
+    uint32_t size;        /* how much of this struct the library fills */
+    const char * name;    /* as GGUF spells it */
+    enum sotto_type type; /* as it is written */
+    uint64_t n_elements, n_bytes;
+    double sum2;   /* of the squares of its values in the input ... */
+    double error2; /* ... and of the differences to what is written; both 0 for values that are copied */
+};
+typedef void (*sotto_convert_tensor)(const struct sotto_tensor_loss * loss, void * user_data);
+
 /* Another type for the weights whose name fits. */
 struct sotto_type_rule {
     const char * pattern; /* *, ? and [...] as in a shell, for names as GGUF or as .bin spells them */
@@ -41,6 +52,8 @@ struct sotto_convert_params {
     size_t n_rules;
     const struct sotto_imatrix * imatrix; /* NULL = none; for types that can use one */
     int n_threads;                        /* 1..SOTTO_MAX_N_THREADS; 0 = the processors there are, at most 4 */
+    sotto_convert_tensor tensor;          /* called after each tensor if not NULL; then errors are measured */
+    void * tensor_user_data;
 };
 SOTTO_API struct sotto_convert_params sotto_convert_default_params(void);
 

@@ -99,6 +99,7 @@ static bool named_bin(const char * out) {
 static enum sotto_status write_model(struct whisper_source * source, const char * out,
                                      const struct sotto_convert_params * params) {
     bool to_bin = named_bin(out);
+    source->params = params;
     enum sotto_status status = sotto_i_choose_types(source, params, to_bin);
     if (status == SOTTO_OK)
         status = sotto_i_models_workers_new(source, params->n_threads);

@@ -13,7 +13,8 @@
 #include "models/models_impl.h"
 #include "sotto/quant.h"
 
-#define JOB ((size_t)8192) /* elements, but one row at least */
+#define JOB       ((size_t)8192)               /* elements, but one row at least */
+#define MOST_JOBS (2 * MODELS_BATCH / JOB + 2) /* of a batch, since jobs are more than half of JOB */
 
 struct batch {
     const struct whisper_tensor * tensor;
@@ -38,8 +39,10 @@ struct models_workers {
     bool quit;
     int n_busy;
     struct batch batch;
-    atomic_llong next; /* job */
-    long long failed;  /* the first job that did, -1 = none */
+    atomic_llong next;                    /* job */
+    bool measure;                         /* errors too ... */
+    struct models_loss losses[MOST_JOBS]; /* ... of each job, so that they are added in one order */
+    long long failed;                     /* the first job that did, -1 = none */
     enum sotto_status status;
 };
 
@@ -77,18 +80,37 @@ static enum sotto_status to_blocks(const struct whisper_tensor * t, const float 
     return sotto_validate_row_data(t->stored, y, bytes) ? SOTTO_OK : SOTTO_E_MODEL_NAN;
 }
 
-static enum sotto_status encode(const struct batch * b, size_t first, size_t n, float * scratch) {
-    const struct whisper_tensor * t = b->tensor;
-    uint8_t * to = b->dst + whisper_bytes(t->stored, first);
-    const uint8_t * from = b->raw + whisper_bytes(t->source_type, first);
-    float * floats = t->stored == SOTTO_TYPE_F32 ? (void *)to : scratch;
-    to_floats(t->source_type, from, floats, n);
-    switch (t->stored) {
-    case SOTTO_TYPE_F32: return SOTTO_OK;
+static struct models_loss compare(enum sotto_type type, const float * x, const void * y, float * floats, size_t n) {
+    struct models_loss loss = { 0 };
+    to_floats(type, y, floats, n);
+    for (size_t i = 0; i < n; i++) {
+        double difference = (double)x[i] - (double)floats[i];
+        loss.sum2 += (double)x[i] * (double)x[i];
+        loss.error2 += difference * difference;
+    }
+    return loss;
+}
+
+static enum sotto_status from_floats(const struct batch * b, const float * floats, uint8_t * to, size_t n) {
+    switch (b->tensor->stored) {
+    case SOTTO_TYPE_F32: memcpy(to, floats, n * sizeof(*floats)); return SOTTO_OK;
     case SOTTO_TYPE_F16: return to_halves(floats, (void *)to, n);
     case SOTTO_TYPE_BF16: sotto_fp32_to_bf16_row(floats, (void *)to, (int64_t)n); return SOTTO_OK;
-    default: return to_blocks(t, floats, to, n, b->row);
+    default: return to_blocks(b->tensor, floats, to, n, b->row);
     }
+}
+
+/* scratch holds a job twice */
+static enum sotto_status encode(const struct batch * b, int64_t job, float * scratch, struct models_loss * loss) {
+    const struct whisper_tensor * t = b->tensor;
+    size_t first = (size_t)job * b->job;
+    size_t n = b->n - first < b->job ? b->n - first : b->job;
+    uint8_t * to = b->dst + whisper_bytes(t->stored, first);
+    to_floats(t->source_type, b->raw + whisper_bytes(t->source_type, first), scratch, n);
+    enum sotto_status status = from_floats(b, scratch, to, n);
+    if (status == SOTTO_OK && loss != NULL)
+        *loss = compare(t->stored, scratch, to, scratch + b->job, n);
+    return status;
 }
 
 static void note_failure(struct models_workers * w, long long job, enum sotto_status status) {
@@ -105,9 +127,7 @@ static void draw_jobs(struct models_workers * w, int thread) {
     float * scratch = w->scratch + (size_t)thread * w->scratch_each;
     long long job;
     while ((job = atomic_fetch_add(&w->next, 1)) < b->n_jobs) {
-        size_t first = (size_t)job * b->job;
-        size_t n = b->n - first < b->job ? b->n - first : b->job;
-        enum sotto_status status = encode(b, first, n, scratch);
+        enum sotto_status status = encode(b, job, scratch, w->measure ? &w->losses[job] : NULL);
         if (status != SOTTO_OK)
             note_failure(w, job, status);
     }
@@ -233,7 +253,7 @@ enum sotto_status sotto_i_models_workers_new(struct whisper_source * source, int
         return SOTTO_E_MEMORY;
     w->allocator = allocator;
     w->n_threads = n_threads > 0 ? n_threads : processors();
-    w->scratch_each = longest_row(source);
+    w->scratch_each = 2 * longest_row(source);
     w->scratch = sotto_malloc(allocator, w->scratch_each * (size_t)w->n_threads, sizeof(float));
     w->threads = sotto_malloc(allocator, (size_t)w->n_threads, sizeof(*w->threads));
     pthread_mutex_init(&w->lock, NULL);
@@ -283,12 +303,17 @@ static enum sotto_status failure(const struct models_workers * w) {
 }
 
 enum sotto_status sotto_i_models_encode(struct models_workers * w, const struct whisper_tensor * tensor,
-                                        const void * raw, size_t n, void * dst) {
+                                        const void * raw, size_t n, void * dst, struct models_loss * loss) {
     size_t row = (size_t)tensor->shape[tensor->rank - 1];
     size_t job = row < JOB ? JOB / row * row : row;
     w->batch = (struct batch){ .tensor = tensor, .raw = raw, .dst = dst, .n = n, .job = job };
     w->batch.row = (int64_t)row;
     w->batch.n_jobs = (int64_t)((n + job - 1) / job);
+    w->measure = loss != NULL;
     run(w);
+    for (int64_t i = 0; i < w->batch.n_jobs && loss != NULL; i++) {
+        loss->sum2 += w->losses[i].sum2;
+        loss->error2 += w->losses[i].error2;
+    }
     return w->failed < 0 ? SOTTO_OK : failure(w);
 }

@@ -39,8 +39,8 @@ struct whisper_tensor {
     bool weight;                 /* takes the type asked for; others are f32 */
     bool found;                  /* the reader has set the four below */
     enum sotto_type source_type; /* as the reader gives its values: F32, F16, BF16 or a quantised type of files */
-    enum sotto_type kept;        /* the type that loses least: source_type, Q8_0 for CTranslate2's i8, F16 for its i16 */
-    uint64_t at;                 /* where its values are, in the reader's terms */
+    enum sotto_type kept; /* the type that loses least: source_type, Q8_0 for CTranslate2's i8, F16 for its i16 */
+    uint64_t at;          /* where its values are, in the reader's terms */
 
     enum sotto_type stored;   /* by the writer, see type_rules.c */
     const float * importance; /* of its columns, or NULL */
@@ -50,6 +50,11 @@ struct whisper_list {
     bool given;
     size_t n;
     int32_t * ids;
+};
+
+/* Sums of squares: of values, and of what they lost. */
+struct models_loss {
+    double sum2, error2;
 };
 
 struct whisper_source {
@@ -63,8 +68,10 @@ struct whisper_source {
     struct whisper_list suppress, suppress_begin;
     struct whisper_tensor * tensors;
     size_t n_tensors, cap_tensors;
-    struct models_workers * workers;         /* what converts values */
-    const struct sotto_gguf_context * pairs; /* of a GGUF input, else NULL */
+    struct models_workers * workers;            /* what converts values */
+    const struct sotto_convert_params * params; /* while writing */
+    struct models_loss loss;                    /* of the tensor in hand */
+    const struct sotto_gguf_context * pairs;    /* of a GGUF input, else NULL */
 
     void * self; /* the reader's own */
     /* Elements first..first+n in source_type; both are whole blocks of it. */
@@ -119,8 +126,9 @@ enum sotto_status sotto_i_whisper_complete(const struct whisper_source * source,
 /* ---- values (whisper_values.c, encode_rows.c) ---- */
 
 uint64_t sotto_i_whisper_items(const struct whisper_tensor * tensor);
-/* Elements first..first+n as they are stored, whole rows. MODEL_NAN if one is not finite or too large for the type. */
-enum sotto_status sotto_i_whisper_values(const struct whisper_source * source, const struct whisper_tensor * tensor,
+/* Elements first..first+n as they are stored, whole rows. MODEL_NAN if one is not finite or too large for the
+ * type. At the last ones the caller of sotto_convert is told of the tensor. */
+enum sotto_status sotto_i_whisper_values(struct whisper_source * source, const struct whisper_tensor * tensor,
                                          uint64_t first, size_t n, void * dst);
 /* Threads and memory for that, when types are chosen. MEMORY. */
 enum sotto_status sotto_i_models_workers_new(struct whisper_source * source, int n_threads);
@@ -129,9 +137,9 @@ void sotto_i_models_workers_free(const struct sotto_allocator * allocator, struc
 #define MODELS_BATCH ((size_t)1 << 18)
 /* Where to read n elements of `type` to; NULL and MEMORY. */
 void * sotto_i_models_stage(struct models_workers * workers, enum sotto_type type, size_t n);
-/* n elements from `raw`, of the tensor's source_type, to its stored type. */
+/* n elements from `raw`, of the tensor's source_type, to its stored type. loss NULL, or what errors are added to. */
 enum sotto_status sotto_i_models_encode(struct models_workers * workers, const struct whisper_tensor * tensor,
-                                        const void * raw, size_t n, void * dst);
+                                        const void * raw, size_t n, void * dst, struct models_loss * loss);
 enum sotto_status sotto_i_convert_report(const struct sotto_convert_params * params, uint64_t done, uint64_t total);
 
 /* ---- the byte alphabet in which tokens are spelled (alphabet.c) ---- */

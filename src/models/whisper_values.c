@@ -25,7 +25,7 @@ static void compute_positions(const struct whisper_sizes * s, uint64_t first, si
     }
 }
 
-static enum sotto_status batch(const struct whisper_source * source, const struct whisper_tensor * t, uint64_t first,
+static enum sotto_status batch(struct whisper_source * source, const struct whisper_tensor * t, uint64_t first,
                                size_t n, void * dst) {
     if (t->stored == t->source_type)
         return source->read(source, t, first, n, dst);
@@ -33,28 +33,48 @@ static enum sotto_status batch(const struct whisper_source * source, const struc
     if (raw == NULL)
         return SOTTO_E_MEMORY;
     enum sotto_status status = source->read(source, t, first, n, raw);
-    return status == SOTTO_OK ? sotto_i_models_encode(source->workers, t, raw, n, dst) : status;
+    struct models_loss * loss = source->params->tensor != NULL ? &source->loss : NULL;
+    return status == SOTTO_OK ? sotto_i_models_encode(source->workers, t, raw, n, dst, loss) : status;
 }
 
-enum sotto_status sotto_i_whisper_values(const struct whisper_source * source, const struct whisper_tensor * tensor,
-                                         uint64_t first, size_t n, void * dst) {
-    if (!tensor->found) {
-        compute_positions(&source->sizes, first, n, dst);
-        return SOTTO_OK;
-    }
-    uint8_t * out = dst;
-    size_t row = (size_t)tensor->shape[tensor->rank - 1];
+static void tell(struct whisper_source * source, const struct whisper_tensor * t) {
+    struct whisper_name name = sotto_i_whisper_name(t, WHISPER_GGUF);
+    struct sotto_tensor_loss loss = { .size = sizeof(loss), .name = name.text, .type = t->stored };
+    loss.n_elements = sotto_i_whisper_items(t);
+    loss.n_bytes = whisper_bytes(t->stored, loss.n_elements);
+    loss.sum2 = source->loss.sum2;
+    loss.error2 = source->loss.error2;
+    source->loss = (struct models_loss){ 0 };
+    if (source->params->tensor != NULL)
+        source->params->tensor(&loss, source->params->tensor_user_data);
+}
+
+static enum sotto_status found_values(struct whisper_source * source, const struct whisper_tensor * t, uint64_t first,
+                                      size_t n, uint8_t * dst) {
+    size_t row = (size_t)t->shape[t->rank - 1];
     size_t most = row < MODELS_BATCH ? MODELS_BATCH / row * row : row;
     while (n > 0) {
         size_t m = n < most ? n : most;
-        enum sotto_status status = batch(source, tensor, first, m, out);
+        enum sotto_status status = batch(source, t, first, m, dst);
         if (status != SOTTO_OK)
             return status;
-        out += whisper_bytes(tensor->stored, m);
+        dst += whisper_bytes(t->stored, m);
         first += m;
         n -= m;
     }
     return SOTTO_OK;
+}
+
+enum sotto_status sotto_i_whisper_values(struct whisper_source * source, const struct whisper_tensor * tensor,
+                                         uint64_t first, size_t n, void * dst) {
+    enum sotto_status status = SOTTO_OK;
+    if (tensor->found)
+        status = found_values(source, tensor, first, n, dst);
+    else
+        compute_positions(&source->sizes, first, n, dst);
+    if (status == SOTTO_OK && first + n == sotto_i_whisper_items(tensor))
+        tell(source, tensor);
+    return status;
 }
 
 enum sotto_status sotto_i_convert_report(const struct sotto_convert_params * params, uint64_t done, uint64_t total) {
