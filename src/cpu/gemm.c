@@ -15,6 +15,8 @@
 
 #include <string.h>
 
+#include "cpu/panel.h"
+
 enum {
     PANEL = SOTTO_CPU_PANEL,
     BLOCK = SOTTO_I_K_BLOCK,
@@ -24,6 +26,8 @@ enum {
     STRIP_FLOATS = (2 * SOTTO_I_GEMM_GROUP + 4) * BLOCK,
     PANEL_FLOATS = BATCH * PANEL * BLOCK,
     ROW_FLOATS = PANEL * BLOCK,
+    MAX_ROW_BYTES = 4 * BLOCK, /* of a block of k, any type */
+    MAX_SCALES = BLOCK / SOTTO_I_CODES_MIN_SUB * PANEL,
     EDGE_FLOATS = SOTTO_I_GEMM_MAX_COLS * BATCH * PANEL
 };
 
@@ -71,12 +75,19 @@ static struct strips strips_of(const struct sotto_i_gemm * g, int64_t col0, int6
     return s;
 }
 
+/* Blocks of elements that lie before element l, and their bytes. */
+static int64_t blocks_of(enum sotto_type type, int64_t l) { return l / sotto_get_type_traits(type)->blck_size; }
+static size_t bytes_of(enum sotto_type type, int64_t l) {
+    return (size_t)blocks_of(type, l) * sotto_get_type_traits(type)->type_size;
+}
+
 /* Elements l0 .. l0+n of a row as dense floats: the operand itself, or a copy in `buffer`. */
 static const float * row_floats(const struct sotto_i_gemm * g, const struct sotto_i_gemm_operand * x, int64_t row,
                                 int64_t l0, int64_t n, float * buffer) {
-    const size_t es = x->type == SOTTO_TYPE_F32 ? sizeof(float) : sizeof(uint16_t);
-    const char * src = x->data + (size_t)row * x->nb[1] + (size_t)l0 * x->nb[0];
-    if (x->nb[0] == es) {
+    const size_t size = sotto_get_type_traits(x->type)->type_size;
+    const char * src = x->rows ? x->rows[row] : x->data + (size_t)row * x->nb[1];
+    src += (size_t)blocks_of(x->type, l0) * x->nb[0];
+    if (x->nb[0] == size) {
         if (x->type == SOTTO_TYPE_F32) {
             return (const float *)(const void *)src;
         }
@@ -85,13 +96,13 @@ static const float * row_floats(const struct sotto_i_gemm * g, const struct sott
     }
     if (x->type == SOTTO_TYPE_F32) {
         for (int64_t l = 0; l < n; l++) {
-            memcpy(buffer + l, src + (size_t)l * x->nb[0], es);
+            memcpy(buffer + l, src + (size_t)l * x->nb[0], sizeof(float));
         }
         return buffer;
     }
     uint16_t dense[BLOCK];
     for (int64_t l = 0; l < n; l++) {
-        memcpy(dense + l, src + (size_t)l * x->nb[0], es);
+        memcpy(dense + l, src + (size_t)l * x->nb[0], sizeof(uint16_t));
     }
     g->kernels->unpack[x->type](dense, buffer, n);
     return buffer;
@@ -119,6 +130,41 @@ static void pack_strips(const struct sotto_i_gemm * g, const struct strips * s, 
     }
 }
 
+/* Elements l0 .. l0+n of a packed panel, row by row. */
+static void decode_rows(const struct sotto_i_gemm * g, const char * panel, int64_t l0, int64_t n, float * rows,
+                        float * dst) {
+    unsigned char blocks[MAX_ROW_BYTES];
+    const float * source[PANEL];
+    for (int r = 0; r < PANEL; r++) {
+        sotto_i_panel_get(g->a.type, panel, r, blocks_of(g->a.type, l0), blocks_of(g->a.type, n), blocks);
+        g->kernels->unpack[g->a.type](blocks, rows + r * BLOCK, n);
+        source[r] = rows + r * BLOCK;
+    }
+    g->kernels->pack(source, PANEL, n, dst, PANEL);
+}
+
+/* The same by way of codes, whose place is `rows`. */
+static void decode_codes(const struct sotto_i_gemm * g, const char * panel, int64_t l0, int64_t n, float * rows,
+                         float * dst) {
+    const struct sotto_i_codes codes = { .scale = rows,
+                                         .min = rows + MAX_SCALES,
+                                         .code = (uint8_t *)(rows + 2 * MAX_SCALES) };
+    g->codes->unpack[g->a.type](panel + bytes_of(g->a.type, l0) * PANEL, blocks_of(g->a.type, n), &codes);
+    g->codes->to_float(sotto_i_codes_form(g->a.type), &codes, n, dst);
+}
+
+/* Elements l0 .. l0+n of packed panel `p` as f32. */
+static void decode_panel(const struct sotto_i_gemm * g, int64_t p, int64_t l0, int64_t n, float * rows, float * dst) {
+    const char * panel = g->a.data + (size_t)p * PANEL * bytes_of(g->a.type, g->k);
+    if (sotto_get_type_traits(g->a.type)->blck_size == 1) {
+        g->kernels->unpack[g->a.type](panel + bytes_of(g->a.type, l0) * PANEL, dst, n * PANEL);
+    } else if (g->codes->unpack[g->a.type]) {
+        decode_codes(g, panel, l0, n, rows, dst);
+    } else {
+        decode_rows(g, panel, l0, n, rows, dst);
+    }
+}
+
 /* Where panels first .. first+count of block [l0, l0+n) are found as f32: in the packed weights or in `dst`. */
 static const float * f32_panels(const struct sotto_i_gemm * g, int64_t first, int64_t count, int64_t l0, int64_t n,
                                 const struct space * s, size_t * step) {
@@ -130,8 +176,7 @@ static const float * f32_panels(const struct sotto_i_gemm * g, int64_t first, in
     for (int64_t p = 0; p < count; p++) {
         float * dst = s->panels + p * n * PANEL;
         if (g->a.packed) {
-            const size_t at = ((size_t)(first + p) * (size_t)g->k + (size_t)l0) * PANEL;
-            g->kernels->unpack[g->a.type](g->a.data + at * sizeof(uint16_t), dst, n * PANEL);
+            decode_panel(g, first + p, l0, n, s->rows, dst);
         } else {
             const int64_t row = (first + p) * PANEL;
             const int64_t rows = min(PANEL, g->n - row);
@@ -146,15 +191,18 @@ static const float * f32_panels(const struct sotto_i_gemm * g, int64_t first, in
 
 typedef void (*tile_fn)(const struct sotto_i_gemm_tile * t);
 
-/* A tile whose last panel is not full: into `edge`, and from there what exists of it. */
-static void edge_tile(tile_fn run, const struct sotto_i_gemm_tile * tile, int64_t rows, float * edge) {
+/* A tile whose last panel is not full, or whose columns are not evenly spaced: into `edge`, and from there what exists
+ * of it to where it belongs. `row` and `col` are those of the tile. */
+static void edge_tile(const struct sotto_i_gemm * g, tile_fn run, const struct sotto_i_gemm_tile * tile, int64_t row,
+                      int64_t col, float * edge) {
     struct sotto_i_gemm_tile t = *tile;
+    const int64_t rows = min(t.panels * PANEL, g->n - row);
     t.c = edge;
     t.ldc = t.panels * PANEL;
     t.add = false;
     run(&t);
     for (int64_t j = 0; j < t.cols; j++) {
-        float * y = tile->c + j * tile->ldc;
+        float * y = (g->columns ? g->columns[col + j] : g->y + (col + j) * g->ldy) + row;
         const float * sum = edge + j * t.ldc;
         for (int64_t r = 0; r < rows; r++) {
             y[r] = tile->add ? y[r] + sum[r] : sum[r];
@@ -174,10 +222,10 @@ static void strip_tiles(const struct sotto_i_gemm * g, tile_fn run, struct sotto
         const int64_t row = (panel + p) * PANEL;
         part.panels = tile;
         part.a = (const char *)t.a + (size_t)p * t.a_step * es;
-        part.c = g->y + col * g->ldy + row;
-        if (row + tile * PANEL > g->n) {
-            edge_tile(run, &part, g->n - row, edge);
+        if (g->columns || row + tile * PANEL > g->n) {
+            edge_tile(g, run, &part, row, col, edge);
         } else {
+            part.c = g->y + col * g->ldy + row;
             run(&part);
         }
     }
@@ -236,7 +284,8 @@ void sotto_i_gemm_run(const struct sotto_i_gemm * g, const struct sotto_i_gemm_r
     }
     if (g->k == 0) {
         for (int64_t j = rect->col0; j < rect->col1; j++) {
-            memset(g->y + j * g->ldy + rect->row0, 0, (size_t)(rect->row1 - rect->row0) * sizeof(float));
+            float * y = g->columns ? g->columns[j] : g->y + j * g->ldy;
+            memset(y + rect->row0, 0, (size_t)(rect->row1 - rect->row0) * sizeof(float));
         }
         return;
     }

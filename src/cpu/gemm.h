@@ -7,24 +7,28 @@
 #ifndef SOTTO_CPU_GEMM_H
 #define SOTTO_CPU_GEMM_H
 
+#include "cpu/codes_kernels.h"
 #include "cpu/gemm_kernels.h"
 
 /* Columns of b that are packed at once: 192 columns x one block of k as f32 are 192 KiB, which leaves most of an L2
  * cache of 512 KiB or more to the weights that pass by. A multiple of every level's strip. */
 #define SOTTO_I_GEMM_GROUP 192
 
-/* An operand: rows of k elements. nb[0], nb[1] = bytes from element to element and from row to row. */
+/* An operand: rows of k elements. nb[0], nb[1] = bytes from block to block and from row to row. */
 struct sotto_i_gemm_operand {
     const char * data;
-    enum sotto_type type; /* one with an unpack slot */
-    bool packed;          /* panels of 16 rows (cpu/packed.h); nb is not used */
-    size_t nb[2];
+    enum sotto_type type;      /* one with an unpack slot */
+    bool packed;               /* panels of 16 rows (cpu/panel.h); nb is not used */
+    size_t nb[2];              /* a type of more than one element per block: blocks of a row follow one another */
+    const char * const * rows; /* where each row begins, instead of data and nb[1]; NULL: evenly spaced */
 };
 
 struct sotto_i_gemm {
     const struct sotto_i_gemm_kernels * kernels;
+    const struct sotto_i_codes_kernels * codes;
     struct sotto_i_gemm_operand a, b; /* b is never packed */
     int64_t n, k;                     /* rows of a, length of the sums */
+    float * const * columns;          /* where each column of y begins, instead of y and ldy; NULL: evenly spaced */
     float * y;                        /* y[j * ldy + i] */
     int64_t ldy;
     void * scratch; /* sotto_i_gemm_scratch() bytes, aligned to SOTTO_DATA_ALIGN */

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/tensor_impl.h"
 #include "cpu/gemm_kernels.h"
 
 enum { PANEL = SOTTO_CPU_PANEL };
@@ -24,20 +25,6 @@ static void tile_c(const struct sotto_i_gemm_tile * t) {
 
 static void unpack_f32_c(const void * x, float * y, int64_t n) { memcpy(y, x, (size_t)n * sizeof(float)); }
 
-static void unpack_f16_c(const void * x, float * y, int64_t n) {
-    const sotto_fp16_t * h = x;
-    for (int64_t i = 0; i < n; i++) {
-        y[i] = sotto_fp16_to_fp32(h[i]);
-    }
-}
-
-static void unpack_bf16_c(const void * x, float * y, int64_t n) {
-    const sotto_bf16_t * h = x;
-    for (int64_t i = 0; i < n; i++) {
-        y[i] = sotto_bf16_to_fp32(h[i]);
-    }
-}
-
 static void pack_c(const float * const * rows, int n, int64_t k, float * dst, int64_t ld) {
     for (int64_t l = 0; l < k; l++) {
         for (int64_t r = 0; r < ld; r++) {
@@ -51,9 +38,12 @@ void sotto_i_gemm_init(struct sotto_i_gemm_kernels * kernels, enum sotto_cpu_lev
     for (int n = 0; n <= SOTTO_I_GEMM_MAX_COLS; n++) {
         kernels->panels[n] = 1;
     }
+    for (int type = 0; type < SOTTO_TYPE_COUNT; type++) {
+        if (sotto_i_is_weight_type((enum sotto_type)type)) {
+            kernels->unpack[type] = sotto_get_type_traits((enum sotto_type)type)->to_float;
+        }
+    }
     kernels->unpack[SOTTO_TYPE_F32] = unpack_f32_c;
-    kernels->unpack[SOTTO_TYPE_F16] = unpack_f16_c;
-    kernels->unpack[SOTTO_TYPE_BF16] = unpack_bf16_c;
 #if defined(__x86_64__)
     if (level >= SOTTO_CPU_LEVEL_AVX2) {
         sotto_i_gemm_init_avx2(kernels);

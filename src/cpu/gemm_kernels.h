@@ -46,8 +46,9 @@ struct sotto_i_gemm_kernels {
     /* By type: the same tile over panels as they are stored, for weights that are read once. NULL: unpack first. */
     void (*tile_direct[SOTTO_TYPE_COUNT])(const struct sotto_i_gemm_tile * t);
 
-    /* By type: n elements in order to f32, exactly; NULL for types that products do not take. A panel is k * 16
-     * such elements, a row of dense memory k. x aligned to its element; x and y do not overlap; no over-read. */
+    /* By type: n elements in order to f32, as its traits' to_float decodes them; NULL for types that products do not
+     * take. n is a multiple of the type's block; x may have any alignment unless its blocks are single elements; x and y
+     * do not overlap; no over-read. */
     void (*unpack[SOTTO_TYPE_COUNT])(const void * x, float * y, int64_t n);
 
     /* Interleave: dst[l * ld + r] = rows[r][l], l < k, r < n; n is 1 .. 16, ld = n rounded up to 4. dst[l * ld + r]

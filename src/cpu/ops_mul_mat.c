@@ -8,6 +8,7 @@
 #include "cpu/gemm.h"
 #include "cpu/kernels.h"
 #include "cpu/packed.h"
+#include "cpu/rows.h"
 
 enum {
     STRIP = SOTTO_I_GEMM_MAX_COLS,
@@ -36,14 +37,11 @@ static struct shape shape_of(const struct sotto_tensor * node) {
     return s;
 }
 
-static bool is_float(enum sotto_type type) {
-    return type == SOTTO_TYPE_F32 || type == SOTTO_TYPE_F16 || type == SOTTO_TYPE_BF16;
-}
-
 static bool supports(const struct sotto_tensor * node) {
     const struct sotto_tensor *a = node->src[0], *b = node->src[1];
-    return is_float(a->type) && is_float(b->type) && node->type == SOTTO_TYPE_F32 && sotto_is_contiguous(node) &&
-           !sotto_i_is_packed(b) && !sotto_i_is_packed(node) && (!sotto_i_is_packed(a) || sotto_i_packed_readable(a));
+    return sotto_i_is_decodable(a->type) && sotto_i_is_float(b->type) && node->type == SOTTO_TYPE_F32 &&
+           sotto_is_contiguous(node) && !sotto_i_is_packed(b) && !sotto_i_is_packed(node) &&
+           (!sotto_i_is_packed(a) || sotto_i_packed_readable(a));
 }
 
 static void prepare(const struct sotto_tensor * node, int n_threads, struct sotto_i_cpu_work * work) {
@@ -95,7 +93,9 @@ static void run_unit(const struct sotto_i_cpu_task * task, const struct sotto_te
                      int64_t batch, int64_t group, int64_t part, int64_t parts) {
     const struct sotto_tensor *a = node->src[0], *b = node->src[1];
     const int64_t i2 = batch % s->batches2, i3 = batch / s->batches2;
-    struct sotto_i_gemm g = { .kernels = &task->kernels->gemm, .n = s->n, .k = s->k, .scratch = task->scratch };
+    struct sotto_i_gemm g = {
+        .kernels = &task->kernels->gemm, .codes = &task->kernels->codes, .n = s->n, .k = s->k, .scratch = task->scratch
+    };
     struct sotto_i_gemm_rect rect;
     if (s->k > 0) {
         g.a = operand(a, i2 / (b->ne[2] / a->ne[2]), i3 / (b->ne[3] / a->ne[3]));

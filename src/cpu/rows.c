@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/tensor_impl.h"
 #include "cpu/packed.h"
 #include "cpu/rows.h"
 
@@ -242,6 +243,10 @@ void sotto_i_walk_next(struct sotto_i_walk * walk) {
         set_rows(walk);
     }
     set_len(walk);
+}
+
+bool sotto_i_is_decodable(enum sotto_type type) {
+    return sotto_i_is_weight_type(type) && sotto_i_gives_float_rows(type);
 }
 
 /* ---- element-wise ops ---- */

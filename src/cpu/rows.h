@@ -76,6 +76,9 @@ enum sotto_status sotto_i_run_map2(const struct sotto_i_cpu_task * task, struct 
 /* Whether neither the node nor a source lies in packed form, which only products and copies can read. */
 bool sotto_i_none_packed(const struct sotto_tensor * node);
 
+/* A type whose rows can be decoded, by the slot gemm.unpack: floats and quantised weights. */
+bool sotto_i_is_decodable(enum sotto_type type);
+
 /* f32, f16 or bf16 */
 static inline bool sotto_i_is_float(enum sotto_type type) {
     return type == SOTTO_TYPE_F32 || type == SOTTO_TYPE_F16 || type == SOTTO_TYPE_BF16;

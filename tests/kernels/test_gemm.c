@@ -305,8 +305,11 @@ static void check_driver(const struct level * l, const struct product * p, bool 
     assert_int_equal(posix_memalign(&scratch, SOTTO_DATA_ALIGN, sotto_i_gemm_scratch()), 0);
     y[0] = y[n - 1] = 12345.0f;
     struct sotto_i_gemm g = { .kernels = &l->k, .n = p->n, .k = p->k, .y = y + 1, .ldy = p->n, .scratch = scratch };
-    g.a =
-        (struct sotto_i_gemm_operand){ packed ? panels.data : p->a.data, p->a_type, packed, { es, es * (size_t)p->k } };
+    g.a.data = packed ? panels.data : p->a.data;
+    g.a.type = p->a_type;
+    g.a.packed = packed;
+    g.a.nb[0] = es;
+    g.a.nb[1] = es * (size_t)p->k;
     g.b.data = p->b.data;
     g.b.type = p->b_type;
     g.b.nb[0] = element_size(p->b_type);
