@@ -79,15 +79,16 @@ static enum sotto_status read_header(struct cursor * c, uint64_t * count) {
     enum sotto_status status = read_number(c, &version, 4, "the version");
     if (status == SOTTO_OK && (version > 6 || version < 4))
         status = sotto_fail(SOTTO_E_MODEL_VERSION,
-                            "sotto_convert: %s has version %llu; read are 4 to 6: convert the model anew", file(c),
-                            (unsigned long long)version);
+                            "sotto_convert: %s has version %llu at byte 0; read are 4 to 6: convert the model anew",
+                            file(c), (unsigned long long)version);
     if (status == SOTTO_OK)
         status = check_spec(c);
     if (status == SOTTO_OK)
         status = read_number(c, &revision, 4, "the revision");
     if (status == SOTTO_OK && (revision > 3 || revision < 1))
-        status = sotto_fail(SOTTO_E_MODEL_VERSION, "sotto_convert: %s has revision %llu; read are 1 to 3", file(c),
-                            (unsigned long long)revision);
+        status =
+            sotto_fail(SOTTO_E_MODEL_VERSION, "sotto_convert: %s has revision %llu before byte %llu; read are 1 to 3",
+                       file(c), (unsigned long long)revision, (unsigned long long)c->in.at);
     if (status == SOTTO_OK)
         status = read_number(c, count, 4, "the number of variables");
     if (status == SOTTO_OK && *count > left(c) / MIN_VARIABLE)
@@ -108,14 +109,15 @@ static enum sotto_status read_dims(struct cursor * c, struct ct2_variable * v) {
     if (status != SOTTO_OK)
         return status;
     if (rank > 4)
-        return sotto_fail(SOTTO_E_MODEL_CORRUPT, "sotto_convert: %s: '%s' has %llu axes", file(c), NAME(v),
-                          (unsigned long long)rank);
+        return sotto_fail(SOTTO_E_MODEL_CORRUPT, "sotto_convert: %s: '%s' before byte %llu has %llu axes", file(c),
+                          NAME(v), (unsigned long long)c->in.at, (unsigned long long)rank);
     v->rank = (int)rank;
     v->items = 1;
     for (int i = 0; i < v->rank && status == SOTTO_OK; i++) {
         status = read_number(c, &v->dims[i], 4, "an axis");
         if (status == SOTTO_OK && v->dims[i] > 0 && v->items > INT64_MAX / v->dims[i])
-            return sotto_fail(SOTTO_E_MODEL_CORRUPT, "sotto_convert: %s: '%s' has too many items", file(c), NAME(v));
+            return sotto_fail(SOTTO_E_MODEL_CORRUPT, "sotto_convert: %s: '%s' before byte %llu has too many items",
+                              file(c), NAME(v), (unsigned long long)c->in.at);
         v->items *= v->dims[i];
     }
     return status;
@@ -126,8 +128,9 @@ static enum sotto_status read_payload(struct cursor * c, struct ct2_variable * v
     uint64_t bytes = 0;
     enum sotto_status status = read_number(c, &type, 1, "a type");
     if (status == SOTTO_OK && type >= CT2_TYPE_COUNT)
-        status = sotto_fail(SOTTO_E_MODEL_TENSOR_TYPE, "sotto_convert: %s: '%s' has the unknown type %llu", file(c),
-                            NAME(v), (unsigned long long)type);
+        status =
+            sotto_fail(SOTTO_E_MODEL_TENSOR_TYPE, "sotto_convert: %s: '%s' before byte %llu has the unknown type %llu",
+                       file(c), NAME(v), (unsigned long long)c->in.at, (unsigned long long)type);
     if (status == SOTTO_OK)
         status = read_number(c, &bytes, 4, "a size");
     if (status != SOTTO_OK)
@@ -135,8 +138,9 @@ static enum sotto_status read_payload(struct cursor * c, struct ct2_variable * v
     v->type = (enum ct2_type)type;
     size_t width = sotto_i_ct2_width(v->type);
     if (bytes % width != 0 || bytes / width != v->items)
-        return sotto_fail(SOTTO_E_MODEL_TENSOR_SIZE, "sotto_convert: %s: '%s' has %llu bytes for %llu items of %zu",
-                          file(c), NAME(v), (unsigned long long)bytes, (unsigned long long)v->items, width);
+        return sotto_fail(SOTTO_E_MODEL_TENSOR_SIZE,
+                          "sotto_convert: %s: '%s' at byte %llu has %llu bytes for %llu items of %zu", file(c), NAME(v),
+                          (unsigned long long)c->in.at, (unsigned long long)bytes, (unsigned long long)v->items, width);
     if (bytes > left(c))
         return sotto_i_models_truncated(&c->model->stream, c->in.at, bytes, NAME(v));
     v->at = c->in.at;
@@ -144,24 +148,11 @@ static enum sotto_status read_payload(struct cursor * c, struct ct2_variable * v
     return SOTTO_OK;
 }
 
-/* Room for one more element of a growing array. */
-static enum sotto_status grow(const struct sotto_allocator * allocator, void ** array, size_t n, size_t * cap,
-                              size_t size) {
-    if (n < *cap)
-        return SOTTO_OK;
-    size_t larger = *cap + *cap / 2 + 16;
-    void * p = sotto_realloc(allocator, *array, *cap, larger, size);
-    if (p == NULL)
-        return SOTTO_E_MEMORY;
-    *array = p;
-    *cap = larger;
-    return SOTTO_OK;
-}
-
 static enum sotto_status read_variable(struct cursor * c) {
     struct ct2_model * m = c->model;
     void * array = m->variables;
-    enum sotto_status status = grow(m->allocator, &array, m->n_variables, &m->cap_variables, sizeof(*m->variables));
+    enum sotto_status status =
+        sotto_i_models_grow(m->allocator, &array, m->n_variables, &m->cap_variables, sizeof(*m->variables));
     if (status != SOTTO_OK)
         return status;
     m->variables = array;
@@ -177,49 +168,26 @@ static enum sotto_status read_variable(struct cursor * c) {
 
 /* ---- names ---- */
 
-/* Heap sort of the variables' numbers by name: names are hostile, so no method with a bad worst case. */
-static int order(const struct ct2_model * m, size_t a, size_t b) {
-    return strcmp(m->variables[m->sorted[a]].name, m->variables[m->sorted[b]].name);
+static int order_variables(const void * things, size_t a, size_t b) {
+    const struct ct2_variable * v = things;
+    return strcmp(v[a].name, v[b].name);
 }
 
-static void swap(struct ct2_model * m, size_t a, size_t b) {
-    size_t t = m->sorted[a];
-    m->sorted[a] = m->sorted[b];
-    m->sorted[b] = t;
-}
-
-static void sift(struct ct2_model * m, size_t root, size_t n) {
-    for (size_t child; (child = 2 * root + 1) < n; root = child) {
-        if (child + 1 < n && order(m, child, child + 1) < 0)
-            child++;
-        if (order(m, root, child) >= 0)
-            return;
-        swap(m, root, child);
-    }
+static int order_aliases(const void * things, size_t a, size_t b) {
+    const struct ct2_alias * alias = things;
+    return strcmp(alias[a].name, alias[b].name);
 }
 
 static enum sotto_status sort_names(struct ct2_model * m) {
     size_t n = m->n_variables;
-    if (n == 0)
-        return SOTTO_OK;
-    m->sorted = sotto_malloc(m->allocator, n, sizeof(*m->sorted));
-    if (m->sorted == NULL)
-        return SOTTO_E_MEMORY;
-    for (size_t i = 0; i < n; i++)
-        m->sorted[i] = i;
-    for (size_t i = n / 2; i > 0; i--)
-        sift(m, i - 1, n);
-    for (size_t i = n - 1; i > 0; i--) {
-        swap(m, 0, i);
-        sift(m, 0, i);
-    }
-    for (size_t i = 1; i < n; i++) {
+    enum sotto_status status = sotto_i_models_sort(m->allocator, n, order_variables, m->variables, &m->sorted);
+    for (size_t i = 1; i < n && status == SOTTO_OK; i++) {
         const struct ct2_variable * v = &m->variables[m->sorted[i]];
-        if (order(m, i - 1, i) == 0)
-            return sotto_fail(SOTTO_E_MODEL_TENSOR_DUPLICATE, "sotto_convert: %s: '%s' occurs twice", m->stream.path,
-                              NAME(v));
+        if (order_variables(m->variables, m->sorted[i - 1], m->sorted[i]) == 0)
+            status = sotto_fail(SOTTO_E_MODEL_TENSOR_DUPLICATE, "sotto_convert: %s: '%s' at byte %llu occurs twice",
+                                m->stream.path, NAME(v), (unsigned long long)v->at);
     }
-    return SOTTO_OK;
+    return status;
 }
 
 static struct ct2_variable * find_variable(struct ct2_model * m, const char * name) {
@@ -239,13 +207,26 @@ static struct ct2_variable * find_variable(struct ct2_model * m, const char * na
     return NULL;
 }
 
+/* Aliases of one name stand for the same: the first in order. */
+static struct ct2_variable * find_alias(struct ct2_model * m, const char * name) {
+    size_t low = 0;
+    size_t high = m->sorted_aliases != NULL ? m->n_aliases : 0;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (strcmp(m->aliases[m->sorted_aliases[middle]].name, name) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (m->sorted_aliases == NULL || low == m->n_aliases)
+        return NULL;
+    const struct ct2_alias * alias = &m->aliases[m->sorted_aliases[low]];
+    return strcmp(alias->name, name) == 0 ? &m->variables[alias->variable] : NULL;
+}
+
 struct ct2_variable * sotto_i_ct2_find(struct ct2_model * model, const char * name) {
     struct ct2_variable * v = find_variable(model, name);
-    for (size_t i = 0; i < model->n_aliases && v == NULL; i++) {
-        if (strcmp(model->aliases[i].name, name) == 0)
-            v = &model->variables[model->aliases[i].variable];
-    }
-    return v;
+    return v != NULL ? v : find_alias(model, name);
 }
 
 static enum sotto_status read_target(struct cursor * c, size_t * variable) {
@@ -256,8 +237,9 @@ static enum sotto_status read_target(struct cursor * c, size_t * variable) {
         return status;
     const struct ct2_variable * v = find_variable(c->model, target);
     if (v == NULL)
-        status = sotto_fail(SOTTO_E_MODEL_CORRUPT, "sotto_convert: %s: an alias stands for '%s', which is not there",
-                            file(c), sotto_i_models_show(target, size - 1).text);
+        status = sotto_fail(SOTTO_E_MODEL_CORRUPT,
+                            "sotto_convert: %s: an alias before byte %llu stands for '%s', which is not there", file(c),
+                            (unsigned long long)c->in.at, sotto_i_models_show(target, size - 1).text);
     else
         *variable = (size_t)(v - c->model->variables);
     sotto_mfree(c->model->allocator, target, size, 1);
@@ -267,7 +249,8 @@ static enum sotto_status read_target(struct cursor * c, size_t * variable) {
 static enum sotto_status read_alias(struct cursor * c) {
     struct ct2_model * m = c->model;
     void * array = m->aliases;
-    enum sotto_status status = grow(m->allocator, &array, m->n_aliases, &m->cap_aliases, sizeof(*m->aliases));
+    enum sotto_status status =
+        sotto_i_models_grow(m->allocator, &array, m->n_aliases, &m->cap_aliases, sizeof(*m->aliases));
     if (status != SOTTO_OK)
         return status;
     m->aliases = array;
@@ -286,6 +269,9 @@ static enum sotto_status read_aliases(struct cursor * c) {
         status = sotto_i_models_truncated(&c->model->stream, c->in.at, count * MIN_ALIAS, "the aliases");
     for (uint64_t i = 0; i < count && status == SOTTO_OK; i++)
         status = read_alias(c);
+    if (status == SOTTO_OK)
+        status = sotto_i_models_sort(c->model->allocator, c->model->n_aliases, order_aliases, c->model->aliases,
+                                     &c->model->sorted_aliases);
     if (status == SOTTO_OK && left(c) > 0)
         sotto_log(SOTTO_LOG_WARN, "sotto_convert: %s: %llu bytes after the end are ignored\n", file(c),
                   (unsigned long long)left(c));
@@ -314,6 +300,7 @@ void sotto_i_ct2_close(struct ct2_model * model) {
     for (size_t i = 0; i < model->n_aliases; i++)
         sotto_mfree(allocator, model->aliases[i].name, model->aliases[i].name_size, 1);
     sotto_mfree(allocator, model->sorted, model->n_variables, sizeof(*model->sorted));
+    sotto_mfree(allocator, model->sorted_aliases, model->n_aliases, sizeof(*model->sorted_aliases));
     sotto_mfree(allocator, model->variables, model->cap_variables, sizeof(*model->variables));
     sotto_mfree(allocator, model->aliases, model->cap_aliases, sizeof(*model->aliases));
     sotto_i_models_stream_close(&model->stream);

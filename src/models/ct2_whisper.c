@@ -125,27 +125,6 @@ static bool fits(const struct ct2_variable * v, const struct whisper_tensor * t,
     return true;
 }
 
-/* Quantised weights need their scale, and are then valid but not read yet. */
-static enum sotto_status check_type(struct ct2_model * m, const struct ct2_variable * v, enum sotto_type * type) {
-    if (v->type == CT2_F32 || v->type == CT2_F16 || v->type == CT2_BF16) {
-        *type = v->type == CT2_F32 ? SOTTO_TYPE_F32 : v->type == CT2_F16 ? SOTTO_TYPE_F16 : SOTTO_TYPE_BF16;
-        return SOTTO_OK;
-    }
-    if (v->type == CT2_I32)
-        return sotto_fail(SOTTO_E_MODEL_TENSOR_TYPE, "sotto_convert: %s: weights '%s' are i32", file(m), v->name);
-    char scale_name[256];
-    snprintf(scale_name, sizeof(scale_name), "%.240s_scale", v->name);
-    const struct ct2_variable * scale = sotto_i_ct2_find(m, scale_name);
-    if (scale == NULL && v->type == CT2_I8)
-        return missing(m, scale_name);
-    if (scale != NULL && scale->items != (v->type == CT2_I8 ? v->dims[0] : 1))
-        return sotto_fail(SOTTO_E_MODEL_TENSOR_SHAPE, "sotto_convert: %s: '%s' has %llu items for %llu rows", file(m),
-                          scale_name, (unsigned long long)scale->items, (unsigned long long)v->dims[0]);
-    return sotto_fail(SOTTO_E_UNSUPPORTED,
-                      "sotto_convert: %s: weights '%s' are %s; export the model as float16 or float32", file(m),
-                      v->name, v->type == CT2_I8 ? "i8" : "i16");
-}
-
 static enum sotto_status bind(struct ct2_model * m, struct whisper_source * source, struct whisper_tensor * t) {
     struct whisper_name name = sotto_i_whisper_name(t, WHISPER_CT2);
     struct ct2_variable * v = sotto_i_ct2_find(m, name.text);
@@ -154,12 +133,11 @@ static enum sotto_status bind(struct ct2_model * m, struct whisper_source * sour
         return SOTTO_OK;
     sotto_i_whisper_part(t, &part, &parts);
     if (!fits(v, t, parts))
-        return sotto_i_whisper_bad_shape(source, v->name, v->rank, v->dims, t, parts);
-    enum sotto_status status = check_type(m, v, &t->source_type);
-    t->at = v->at + v->items / (uint64_t)parts * (uint64_t)part * sotto_i_ct2_width(v->type);
+        return sotto_i_whisper_bad_shape(source, name.text, v->rank, v->dims, t, parts);
+    t->at = v->items / (uint64_t)parts * (uint64_t)part;
     t->found = true;
     v->used = true;
-    return status;
+    return sotto_i_ct2_set_type(m, v, t);
 }
 
 static enum sotto_status bind_all(struct ct2_model * m, struct whisper_source * source) {
@@ -175,6 +153,7 @@ static enum sotto_status bind_all(struct ct2_model * m, struct whisper_source * 
 static enum sotto_status check_key_bias(struct ct2_model * m, const char * name, uint64_t first, uint64_t n) {
     const struct ct2_variable * v = sotto_i_ct2_find(m, name);
     size_t width = sotto_i_ct2_width(v->type);
+    bool is_float = v->type == CT2_F32 || v->type == CT2_F16 || v->type == CT2_BF16;
     uint8_t bytes[1024];
     uint64_t size = n * width;
     for (uint64_t at = 0; at < size; at += sizeof(bytes)) {
@@ -184,7 +163,7 @@ static enum sotto_status check_key_bias(struct ct2_model * m, const char * name,
         if (status != SOTTO_OK)
             return status;
         for (size_t i = 0; i < piece; i++) {
-            bool sign_byte = i % width == width - 1;
+            bool sign_byte = is_float && i % width == width - 1;
             if ((bytes[i] & (sign_byte ? 0x7F : 0xFF)) != 0)
                 return sotto_fail(SOTTO_E_MODEL_CORRUPT,
                                   "sotto_convert: %s: the key part of '%s' is not zero; Whisper has no key bias",
@@ -226,10 +205,8 @@ static enum sotto_status check_unused(const struct ct2_model * m) {
 
 static enum sotto_status read_values(const struct whisper_source * source, const struct whisper_tensor * tensor,
                                      uint64_t first, size_t n, void * dst) {
-    const struct ct2_model * m = source->self;
-    size_t width = sotto_type_size(tensor->source_type);
-    return sotto_i_models_stream_read(&m->stream, tensor->at + first * width, dst, n * width,
-                                      sotto_i_whisper_name(tensor, WHISPER_CT2).text);
+    struct whisper_name name = sotto_i_whisper_name(tensor, WHISPER_CT2);
+    return sotto_i_ct2_read(source->self, sotto_i_ct2_find(source->self, name.text), tensor->at + first, n, dst);
 }
 
 static void close_model(struct whisper_source * source) {

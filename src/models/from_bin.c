@@ -241,17 +241,26 @@ static bool fits(const struct record * rec, const struct whisper_tensor * t) {
     return rec->rank >= 1;
 }
 
+static bool known_type(int64_t type) {
+    return type == SOTTO_TYPE_BF16 || (type >= 0 && type <= SOTTO_TYPE_Q6_K && type != SOTTO_TYPE_Q8_1 &&
+                                       sotto_blck_size((enum sotto_type)type) > 0);
+}
+
+/* Rows have to be whole blocks. */
 static enum sotto_status check_type(const struct reader * r, const struct record * rec, struct whisper_tensor * t) {
+    if (!known_type(rec->type))
+        return sotto_fail(
+            SOTTO_E_MODEL_TENSOR_TYPE,
+            "sotto_convert: %s: '%s' before byte %llu has the type %lld (%s), which is none of these files", file(r),
+            rec->name, (unsigned long long)r->in.at, (long long)rec->type,
+            rec->type < 0 || rec->type > INT32_MAX ? "unknown" : sotto_type_name((enum sotto_type)rec->type));
     t->source_type = (enum sotto_type)rec->type;
-    if (rec->type == SOTTO_TYPE_F32 || rec->type == SOTTO_TYPE_F16 || rec->type == SOTTO_TYPE_BF16)
+    t->kept = t->source_type;
+    if (rec->ne[0] % sotto_blck_size(t->source_type) == 0)
         return SOTTO_OK;
-    if (rec->type >= 0 && rec->type <= SOTTO_TYPE_Q6_K && sotto_is_quantized(t->source_type) &&
-        rec->type != SOTTO_TYPE_Q8_1)
-        return sotto_fail(SOTTO_E_UNSUPPORTED, "sotto_convert: %s: '%s' is %s; give the f16 or f32 form of the model",
-                          file(r), rec->name, sotto_type_name(t->source_type));
-    return sotto_fail(SOTTO_E_MODEL_TENSOR_TYPE,
-                      "sotto_convert: %s: '%s' has the type %lld, which is none of these files", file(r), rec->name,
-                      (long long)rec->type);
+    return sotto_fail(SOTTO_E_MODEL_TENSOR_SHAPE,
+                      "sotto_convert: %s: '%s' before byte %llu: rows of %lld are no whole blocks of %s", file(r),
+                      rec->name, (unsigned long long)r->in.at, (long long)rec->ne[0], sotto_type_name(t->source_type));
 }
 
 static enum sotto_status place(struct reader * r, const struct record * rec, struct whisper_tensor * t) {
@@ -266,7 +275,7 @@ static enum sotto_status place(struct reader * r, const struct record * rec, str
     enum sotto_status status = check_type(r, rec, t);
     if (status != SOTTO_OK)
         return status;
-    uint64_t bytes = rec->items * sotto_type_size(t->source_type);
+    uint64_t bytes = whisper_bytes(t->source_type, rec->items);
     status = need(r, bytes, rec->name);
     if (status != SOTTO_OK)
         return status;
@@ -298,9 +307,9 @@ static enum sotto_status read_tensors(struct reader * r) {
 
 static enum sotto_status read_values(const struct whisper_source * source, const struct whisper_tensor * tensor,
                                      uint64_t first, size_t n, void * dst) {
-    size_t width = sotto_type_size(tensor->source_type);
-    return sotto_i_models_stream_read(source->self, tensor->at + first * width, dst, n * width,
-                                      sotto_i_whisper_name(tensor, WHISPER_BIN).text);
+    enum sotto_type type = tensor->source_type;
+    return sotto_i_models_stream_read(source->self, tensor->at + whisper_bytes(type, first), dst,
+                                      (size_t)whisper_bytes(type, n), sotto_i_whisper_name(tensor, WHISPER_BIN).text);
 }
 
 static void close_file(struct whisper_source * source) {

@@ -10,6 +10,7 @@ static enum sotto_status open_file(struct whisper_source * source) {
     params.flags = SOTTO_GGUF_OPEN_TAIL_PAD | SOTTO_GGUF_OPEN_CHECK_EXTENT;
     params.allocator = source->allocator;
     source->self = sotto_gguf_open(source->path, &params);
+    source->pairs = source->self;
     if (source->self != NULL)
         return SOTTO_OK;
     char text[512];
@@ -145,6 +146,13 @@ static enum sotto_status take_lists(struct whisper_source * source) {
 
 /* ---- tensors ---- */
 
+/* Work types are none of files. */
+static bool holds_weights(enum sotto_type type) {
+    if (type == SOTTO_TYPE_F32 || type == SOTTO_TYPE_F16 || type == SOTTO_TYPE_BF16)
+        return true;
+    return sotto_is_quantized(type) && type != SOTTO_TYPE_Q8_1 && type != SOTTO_TYPE_Q8_K;
+}
+
 static enum sotto_status bind(struct whisper_source * source, int64_t id) {
     const char * name = sotto_gguf_get_tensor_name(source->self, id);
     struct whisper_tensor * t = sotto_i_whisper_find(source, WHISPER_GGUF, name);
@@ -161,8 +169,9 @@ static enum sotto_status bind(struct whisper_source * source, int64_t id) {
         return sotto_i_whisper_bad_shape(source, shown.text, SOTTO_MAX_DIMS, found, t, 1);
     }
     t->source_type = sotto_gguf_get_tensor_type(source->self, id);
-    if (t->source_type != SOTTO_TYPE_F32 && t->source_type != SOTTO_TYPE_F16 && t->source_type != SOTTO_TYPE_BF16)
-        return sotto_fail(SOTTO_E_UNSUPPORTED, "sotto_convert: %s: '%s' is %s; give a model with f32, f16 or bf16",
+    t->kept = t->source_type;
+    if (!holds_weights(t->source_type))
+        return sotto_fail(SOTTO_E_MODEL_TENSOR_TYPE, "sotto_convert: %s: '%s' is %s, which is no type of weights",
                           source->path, shown.text, sotto_type_name(t->source_type));
     t->at = (uint64_t)id;
     t->found = true;
@@ -178,9 +187,9 @@ static enum sotto_status bind_all(struct whisper_source * source) {
 
 static enum sotto_status read_values(const struct whisper_source * source, const struct whisper_tensor * tensor,
                                      uint64_t first, size_t n, void * dst) {
-    size_t width = sotto_type_size(tensor->source_type);
-    enum sotto_status status =
-        sotto_gguf_read_tensor(source->self, (int64_t)tensor->at, dst, (size_t)first * width, n * width);
+    enum sotto_type type = tensor->source_type;
+    enum sotto_status status = sotto_gguf_read_tensor(
+        source->self, (int64_t)tensor->at, dst, (size_t)whisper_bytes(type, first), (size_t)whisper_bytes(type, n));
     if (status == SOTTO_OK)
         return status;
     char text[512];

@@ -10,8 +10,6 @@
 
 #include "models/models_impl.h"
 
-#define MAX_TEXT ((uint64_t)64 << 20)
-
 /* "<folder>/<name>", or the name alone, and room for ".part<n>". */
 static char * join(const struct sotto_allocator * allocator, const char * folder, const char * name, size_t * size) {
     *size = (folder != NULL ? strlen(folder) : 0) + strlen(name) + 32;
@@ -66,8 +64,10 @@ static enum sotto_status open_parts(struct models_stream * stream) {
         uint64_t size = 0;
         snprintf(end, 32, ".part%zu", stream->n_parts + 1);
         int fd = open_file(stream->path, &size);
-        if (fd < 0 && errno == ENOENT && stream->n_parts > 0)
-            break;
+        if (fd < 0 && errno == ENOENT) {
+            *end = 0; /* without a first part it is the whole file that is missing */
+            return stream->n_parts > 0 ? SOTTO_OK : failed(stream->path);
+        }
         status = fd < 0 ? failed(stream->path) : add_part(stream, fd, size);
     }
     *end = 0;
@@ -184,17 +184,17 @@ enum sotto_status sotto_i_models_exists(const struct sotto_allocator * allocator
     return SOTTO_OK;
 }
 
-static enum sotto_status read_text(const struct sotto_allocator * allocator, const char * path, char ** text,
-                                   size_t * size) {
+static enum sotto_status read_text(const struct sotto_allocator * allocator, const char * path, size_t most,
+                                   char ** text, size_t * size) {
     uint64_t bytes = 0;
     int fd = open_file(path, &bytes);
     if (fd < 0)
         return failed(path);
     struct models_part part = { fd, 0, bytes };
     enum sotto_status status = SOTTO_OK;
-    if (bytes > MAX_TEXT)
+    if (bytes > most)
         status = sotto_fail(SOTTO_E_LIMIT, "sotto_convert: %s has %llu bytes, at most %llu are read", path,
-                            (unsigned long long)bytes, (unsigned long long)MAX_TEXT);
+                            (unsigned long long)bytes, (unsigned long long)most);
     if (status == SOTTO_OK) {
         *size = (size_t)bytes + 1;
         *text = sotto_malloc(allocator, *size, 1);
@@ -207,13 +207,13 @@ static enum sotto_status read_text(const struct sotto_allocator * allocator, con
 }
 
 enum sotto_status sotto_i_models_read_text(const struct sotto_allocator * allocator, const char * folder,
-                                           const char * name, char ** text, size_t * size) {
+                                           const char * name, size_t most, char ** text, size_t * size) {
     *text = NULL;
     size_t path_size;
     char * path = join(allocator, folder, name, &path_size);
     if (path == NULL)
         return SOTTO_E_MEMORY;
-    enum sotto_status status = read_text(allocator, path, text, size);
+    enum sotto_status status = read_text(allocator, path, most, text, size);
     sotto_mfree(allocator, path, path_size, 1);
     if (status != SOTTO_OK && *text != NULL) {
         sotto_mfree(allocator, *text, *size, 1);

@@ -2,9 +2,10 @@
 /* The tensors of a Whisper model: shapes, and their names in each container.
  *
  * A name is made of the stack's, the layer's and a row's part:
- *   GGUF           enc.    blk.3.      attn_q.weight
- *   .bin           encoder.blocks.3.   attn.query.weight
- *   CTranslate2    encoder/layer_3/    self_attention/linear_0/weight
+ *   GGUF           enc.           blk.3.     attn_q.weight
+ *   .bin           encoder.       blocks.3.  attn.query.weight
+ *   Hugging Face   model.encoder. layers.3.  self_attn.q_proj.weight
+ *   CTranslate2    encoder/       layer_3/   self_attention/linear_0/weight
  *
  * CTranslate2 keeps query, key and value in one matrix, so a row says which part of the variable it is. */
 #include <stdio.h>
@@ -17,62 +18,63 @@
 enum axis { NONE, D, D4, MELS, THREE, VOCAB, AUDIO, TEXT };
 
 struct whisper_row {
-    const char *gguf, *bin, *ct2;
+    const char *gguf, *bin, *hf, *ct2;
     int part, parts;
     enum axis shape[3];
 };
 
 #define WHOLE 0, 1
 
+/* clang-format off */
+#define NORM(gguf, bin, hf, ct2) \
+    { gguf ".weight", bin ".weight", hf ".weight", ct2 "/gamma", WHOLE, { D } }, \
+    { gguf ".bias", bin ".bias", hf ".bias", ct2 "/beta", WHOLE, { D } }
+#define WEIGHT(gguf, bin, hf, ct2, part, parts, ...) \
+    { gguf ".weight", bin ".weight", hf ".weight", ct2 "/weight", part, parts, { __VA_ARGS__ } }
+#define BIAS(gguf, bin, hf, ct2, part, parts, out) \
+    { gguf ".bias", bin ".bias", hf ".bias", ct2 "/bias", part, parts, { out } }
+#define LINEAR(gguf, bin, hf, ct2, part, parts, out, in) \
+    WEIGHT(gguf, bin, hf, ct2, part, parts, out, in), BIAS(gguf, bin, hf, ct2, part, parts, out)
+
 static const struct whisper_row ENCODER_HEAD[] = {
-    { "conv1.weight", "conv1.weight", "conv1/weight", WHOLE, { D, MELS, THREE } },
-    { "conv1.bias", "conv1.bias", "conv1/bias", WHOLE, { D } },
-    { "conv2.weight", "conv2.weight", "conv2/weight", WHOLE, { D, D, THREE } },
-    { "conv2.bias", "conv2.bias", "conv2/bias", WHOLE, { D } },
-    { "pos_embd.weight", "positional_embedding", "position_encodings/encodings", WHOLE, { AUDIO, D } },
+    WEIGHT("conv1", "conv1", "conv1", "conv1", 0, 1, D, MELS, THREE),
+    BIAS("conv1", "conv1", "conv1", "conv1", 0, 1, D),
+    WEIGHT("conv2", "conv2", "conv2", "conv2", 0, 1, D, D, THREE),
+    BIAS("conv2", "conv2", "conv2", "conv2", 0, 1, D),
+    { "pos_embd.weight", "positional_embedding", "embed_positions.weight", "position_encodings/encodings",
+      WHOLE, { AUDIO, D } },
 };
 static const struct whisper_row SELF_ATTENTION[] = {
-    { "attn_norm.weight", "attn_ln.weight", "self_attention/layer_norm/gamma", WHOLE, { D } },
-    { "attn_norm.bias", "attn_ln.bias", "self_attention/layer_norm/beta", WHOLE, { D } },
-    { "attn_q.weight", "attn.query.weight", "self_attention/linear_0/weight", 0, 3, { D, D } },
-    { "attn_q.bias", "attn.query.bias", "self_attention/linear_0/bias", 0, 3, { D } },
-    { "attn_k.weight", "attn.key.weight", "self_attention/linear_0/weight", 1, 3, { D, D } },
-    { "attn_v.weight", "attn.value.weight", "self_attention/linear_0/weight", 2, 3, { D, D } },
-    { "attn_v.bias", "attn.value.bias", "self_attention/linear_0/bias", 2, 3, { D } },
-    { "attn_output.weight", "attn.out.weight", "self_attention/linear_1/weight", WHOLE, { D, D } },
-    { "attn_output.bias", "attn.out.bias", "self_attention/linear_1/bias", WHOLE, { D } },
+    NORM("attn_norm", "attn_ln", "self_attn_layer_norm", "self_attention/layer_norm"),
+    LINEAR("attn_q", "attn.query", "self_attn.q_proj", "self_attention/linear_0", 0, 3, D, D),
+    WEIGHT("attn_k", "attn.key", "self_attn.k_proj", "self_attention/linear_0", 1, 3, D, D),
+    LINEAR("attn_v", "attn.value", "self_attn.v_proj", "self_attention/linear_0", 2, 3, D, D),
+    LINEAR("attn_output", "attn.out", "self_attn.out_proj", "self_attention/linear_1", 0, 1, D, D),
 };
 static const struct whisper_row CROSS_ATTENTION[] = {
-    { "cross_attn_norm.weight", "cross_attn_ln.weight", "attention/layer_norm/gamma", WHOLE, { D } },
-    { "cross_attn_norm.bias", "cross_attn_ln.bias", "attention/layer_norm/beta", WHOLE, { D } },
-    { "cross_attn_q.weight", "cross_attn.query.weight", "attention/linear_0/weight", WHOLE, { D, D } },
-    { "cross_attn_q.bias", "cross_attn.query.bias", "attention/linear_0/bias", WHOLE, { D } },
-    { "cross_attn_k.weight", "cross_attn.key.weight", "attention/linear_1/weight", 0, 2, { D, D } },
-    { "cross_attn_v.weight", "cross_attn.value.weight", "attention/linear_1/weight", 1, 2, { D, D } },
-    { "cross_attn_v.bias", "cross_attn.value.bias", "attention/linear_1/bias", 1, 2, { D } },
-    { "cross_attn_output.weight", "cross_attn.out.weight", "attention/linear_2/weight", WHOLE, { D, D } },
-    { "cross_attn_output.bias", "cross_attn.out.bias", "attention/linear_2/bias", WHOLE, { D } },
+    NORM("cross_attn_norm", "cross_attn_ln", "encoder_attn_layer_norm", "attention/layer_norm"),
+    LINEAR("cross_attn_q", "cross_attn.query", "encoder_attn.q_proj", "attention/linear_0", 0, 1, D, D),
+    WEIGHT("cross_attn_k", "cross_attn.key", "encoder_attn.k_proj", "attention/linear_1", 0, 2, D, D),
+    LINEAR("cross_attn_v", "cross_attn.value", "encoder_attn.v_proj", "attention/linear_1", 1, 2, D, D),
+    LINEAR("cross_attn_output", "cross_attn.out", "encoder_attn.out_proj", "attention/linear_2", 0, 1, D, D),
 };
 static const struct whisper_row FEED_FORWARD[] = {
-    { "ffn_norm.weight", "mlp_ln.weight", "ffn/layer_norm/gamma", WHOLE, { D } },
-    { "ffn_norm.bias", "mlp_ln.bias", "ffn/layer_norm/beta", WHOLE, { D } },
-    { "ffn_up.weight", "mlp.0.weight", "ffn/linear_0/weight", WHOLE, { D4, D } },
-    { "ffn_up.bias", "mlp.0.bias", "ffn/linear_0/bias", WHOLE, { D4 } },
-    { "ffn_down.weight", "mlp.2.weight", "ffn/linear_1/weight", WHOLE, { D, D4 } },
-    { "ffn_down.bias", "mlp.2.bias", "ffn/linear_1/bias", WHOLE, { D } },
+    NORM("ffn_norm", "mlp_ln", "final_layer_norm", "ffn/layer_norm"),
+    LINEAR("ffn_up", "mlp.0", "fc1", "ffn/linear_0", 0, 1, D4, D),
+    LINEAR("ffn_down", "mlp.2", "fc2", "ffn/linear_1", 0, 1, D, D4),
 };
 static const struct whisper_row ENCODER_TAIL[] = {
-    { "output_norm.weight", "ln_post.weight", "layer_norm/gamma", WHOLE, { D } },
-    { "output_norm.bias", "ln_post.bias", "layer_norm/beta", WHOLE, { D } },
+    NORM("output_norm", "ln_post", "layer_norm", "layer_norm"),
 };
 static const struct whisper_row DECODER_HEAD[] = {
-    { "token_embd.weight", "token_embedding.weight", "embeddings/weight", WHOLE, { VOCAB, D } },
-    { "pos_embd.weight", "positional_embedding", "position_encodings/encodings", WHOLE, { TEXT, D } },
+    WEIGHT("token_embd", "token_embedding", "embed_tokens", "embeddings", 0, 1, VOCAB, D),
+    { "pos_embd.weight", "positional_embedding", "embed_positions.weight", "position_encodings/encodings",
+      WHOLE, { TEXT, D } },
 };
 static const struct whisper_row DECODER_TAIL[] = {
-    { "output_norm.weight", "ln.weight", "layer_norm/gamma", WHOLE, { D } },
-    { "output_norm.bias", "ln.bias", "layer_norm/beta", WHOLE, { D } },
+    NORM("output_norm", "ln", "layer_norm", "layer_norm"),
 };
+/* clang-format on */
 
 #define ROWS(table) table, sizeof(table) / sizeof((table)[0])
 #define N_BLOCKS    9
@@ -189,11 +191,19 @@ enum sotto_status sotto_i_whisper_layout(struct whisper_source * source) {
 
 /* ---- names ---- */
 
-static const char * const STACKS[3][2] = { { "dec.", "enc." }, { "decoder.", "encoder." }, { "decoder/", "encoder/" } };
-static const char * const LAYERS[3][2] = { { "blk.", "." }, { "blocks.", "." }, { "layer_", "/" } };
+static const char * const STACKS[4][2] = {
+    { "dec.", "enc." }, { "decoder.", "encoder." }, { "model.decoder.", "model.encoder." }, { "decoder/", "encoder/" }
+};
+static const char * const LAYERS[4][2] = { { "blk.", "." }, { "blocks.", "." }, { "layers.", "." }, { "layer_", "/" } };
 
 static const char * row_name(const struct whisper_row * row, enum whisper_form form) {
-    return form == WHISPER_GGUF ? row->gguf : form == WHISPER_BIN ? row->bin : row->ct2;
+    switch (form) {
+    case WHISPER_GGUF: return row->gguf;
+    case WHISPER_BIN: return row->bin;
+    case WHISPER_HF: return row->hf;
+    case WHISPER_CT2: break;
+    }
+    return row->ct2;
 }
 
 struct whisper_name sotto_i_whisper_name(const struct whisper_tensor * t, enum whisper_form form) {

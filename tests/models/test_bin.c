@@ -478,8 +478,8 @@ static void types(void ** state) {
     static const int32_t quantised[] = { 2, 3, 6, 7, 8, 10, 11, 12, 13, 14 };
     static const int32_t wrong[] = { 4, 5, 9, 15, 24, 26, 28, 29, 31, 43, -1, INT32_MAX };
     for (size_t i = 0; i < sizeof(quantised) / sizeof(quantised[0]); i++) {
-        find(name)->type = quantised[i];
-        refused_model(SOTTO_E_UNSUPPORTED, name);
+        find(name)->type = quantised[i]; /* rows of 4 */
+        refused_model(SOTTO_E_MODEL_TENSOR_SHAPE, "no whole blocks");
     }
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
         find(name)->type = wrong[i];

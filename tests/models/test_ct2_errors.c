@@ -29,6 +29,7 @@ struct variable {
     uint32_t dims[4];
     int dtype;
     int64_t value;       /* of a scalar */
+    int first;           /* what values of elements count from */
     double scale;        /* of float values; 0 = all zero */
     bool zero_keys;      /* rows of keys are zero: which third or half by name */
     int32_t extra_bytes; /* the payload size says so many more */
@@ -169,13 +170,18 @@ static double value_of(const struct variable * v, size_t i) {
     bool fused = n == 3 * D;
     if (v->zero_keys && (fused ? i >= D && i < 2 * D : n == 2 * D && i < D))
         return i % 2 == 0 ? 0.0 : -0.0;
-    return ((double)(i % 253) - 126) / 64 * v->scale;
+    return ((double)(i % 253) - 126 + v->first) / 64 * v->scale;
+}
+
+/* The integer of an element of quantised weights. */
+static int64_t integer_of(const struct variable * v, size_t i) {
+    return v->dtype == I8 ? (int64_t)(i * 7 % 256) - 128 : (int64_t)(i * 1009 % 65536) - 32768;
 }
 
 static void put_value(struct model * m, const struct variable * v, size_t i) {
     float x = (float)value_of(v, i);
-    if (v->rank == 0 || (v->dtype != F32 && v->dtype != F16 && v->dtype != BF16)) {
-        uint64_t bits = (uint64_t)v->value;
+    if (v->dtype != F32 && v->dtype != F16 && v->dtype != BF16) {
+        uint64_t bits = (uint64_t)(v->rank == 0 ? v->value : integer_of(v, i));
         put(m, &bits, width_of(v->dtype));
     } else if (v->dtype == F32) {
         put(m, &x, 4);
@@ -520,18 +526,101 @@ static void every_weight(void ** state) {
     assert_int_equal(n, 5 + 12 + 2 + 2 + 20 + 2);
 }
 
+/* The element of a scale, as put_value writes it. */
+static float scale_of(size_t i) { return (float)(((double)(i % 253) + 1) / 64); }
+
+static void check_integers(const char * name, const char * variable, size_t first, size_t row_length) {
+    struct sotto_gguf_context * g = sotto_gguf_open(output, NULL);
+    assert_non_null(g);
+    int64_t id = sotto_gguf_find_tensor(g, name);
+    assert_true(id >= 0);
+    assert_int_equal(sotto_gguf_get_tensor_type(g, id), SOTTO_TYPE_F32);
+    size_t size = sotto_gguf_get_tensor_size(g, id);
+    float * data = malloc(size);
+    assert_int_equal(sotto_gguf_read_tensor(g, id, data, 0, size), SOTTO_OK);
+    const struct variable * v = find(&model, variable);
+    for (size_t i = 0; i < size / sizeof(float); i++) {
+        float scale = row_length == 0 ? 1000 : v->dtype == I16 ? scale_of(0) : scale_of((first + i) / row_length);
+        assert_true(data[i] == (float)integer_of(v, first + i) / scale);
+    }
+    free(data);
+    sotto_gguf_free(g);
+}
+
+static struct variable * add_scale(const char * name, uint32_t n) {
+    char full[128];
+    snprintf(full, sizeof(full), "%.100s_scale", name);
+    struct variable * scale = add(&model, full, n > 0 ? 1 : 0, n, 0, 0);
+    scale->dtype = F32;
+    scale->first = 127;
+    return scale;
+}
+
+/* Values are q / scale: a scale for each row of i8, of kernels for each channel; one for all of i16. */
 static void quantised_weights(void ** state) {
     (void)state;
+    static const char fused[] = "decoder/layer_0/attention/linear_1/weight";
+    static const char kernel[] = "encoder/conv1/weight";
+    static const char up[] = "decoder/layer_0/ffn/linear_0/weight";
+    static const char down[] = "decoder/layer_0/ffn/linear_1/weight";
+    static const char words[] = "decoder/embeddings/weight";
+    find(&model, fused)->dtype = find(&model, kernel)->dtype = find(&model, words)->dtype = I8;
+    find(&model, up)->dtype = find(&model, down)->dtype = I16;
+    add_scale(fused, 2 * D);
+    add_scale(kernel, D);
+    add_scale(words, VOCAB);
+    add_scale(up, 0);
+    save(&model);
+    assert_int_equal(convert(SOTTO_TYPE_F32, NULL), SOTTO_OK);
+    check_integers("dec.blk.0.cross_attn_k.weight", fused, 0, D);
+    check_integers("dec.blk.0.cross_attn_v.weight", fused, D * D, D);
+    check_integers("enc.conv1.weight", kernel, 0, MELS * 3);
+    check_integers("dec.token_embd.weight", words, 0, D);
+    check_integers("dec.blk.0.ffn_up.weight", up, 0, D);
+    check_integers("dec.blk.0.ffn_down.weight", down, 0, 0); /* without a scale */
+    describe(&model);
+}
+
+/* A scale by an alias: that of what the alias stands for. */
+static void aliased_weights(void ** state) {
+    (void)state;
     static const char name[] = "decoder/layer_0/ffn/linear_0/weight";
-    find(&model, name)->dtype = I8;
-    struct variable * scale = add(&model, "decoder/layer_0/ffn/linear_0/weight_scale", 1, 4 * D, 0, 0);
-    scale->dtype = F32;
-    refused_model(SOTTO_E_UNSUPPORTED, name);
-    find(&model, name)->dtype = I8;
-    add(&model, "decoder/layer_0/ffn/linear_0/weight_scale", 1, 4 * D - 1, 0, 0)->dtype = F32;
-    refused_model(SOTTO_E_MODEL_TENSOR_SHAPE, "_scale");
+    struct variable * v = find(&model, name);
+    v->dtype = I8;
+    snprintf(v->name, sizeof(v->name), "a/weight");
+    add_scale("a/weight", 4 * D);
+    model.alias = name;
+    model.target = "a/weight";
+    save(&model);
+    assert_int_equal(convert(SOTTO_TYPE_F32, NULL), SOTTO_OK);
+    check_integers("dec.blk.0.ffn_up.weight", "a/weight", 0, D);
+    describe(&model);
+}
+
+static void wrong_scales(void ** state) {
+    (void)state;
+    static const char name[] = "decoder/layer_0/ffn/linear_0/weight";
+    static const uint32_t counts[] = { 4 * D - 1, 4 * D + 1, 0 };
+    for (int i = 0; i < 3; i++) {
+        find(&model, name)->dtype = I8;
+        add_scale(name, counts[i]);
+        refused_model(SOTTO_E_MODEL_TENSOR_SHAPE, "linear_0/weight_scale");
+    }
     find(&model, name)->dtype = I16;
-    refused_model(SOTTO_E_UNSUPPORTED, name);
+    add_scale(name, 4 * D);
+    refused_model(SOTTO_E_MODEL_TENSOR_SHAPE, "expected 1:");
+    find(&model, name)->dtype = I8;
+    add_scale(name, 4 * D)->dtype = F16;
+    refused_model(SOTTO_E_MODEL_TENSOR_TYPE, "_scale");
+    static const double bad[] = { 0, -1, HUGE_VAL, -HUGE_VAL };
+    for (int i = 0; i < 4; i++) {
+        for (int dtype = I8; dtype <= I16; dtype++) {
+            find(&model, name)->dtype = dtype;
+            struct variable * scale = add_scale(name, dtype == I8 ? 4 * D : 0);
+            scale->scale = bad[i];
+            refused_model(SOTTO_E_MODEL_CORRUPT, "the scale of row 0");
+        }
+    }
 }
 
 static void sizes_that_cannot_be(void ** state) {
@@ -696,7 +785,7 @@ static void calls(void ** state) {
     params.progress_user_data = &calls_made;
     assert_int_equal(sotto_convert(folder, output, &params), SOTTO_E_ABORTED);
     assert_int_equal(calls_made, 1);
-    params.type = SOTTO_TYPE_Q4_0;
+    params.type = SOTTO_TYPE_Q8_K;
     assert_int_equal(sotto_convert(folder, output, &params), SOTTO_E_PARAM);
     params.size = 8;
     assert_int_equal(sotto_convert(folder, output, &params), SOTTO_E_PARAM);
@@ -732,6 +821,8 @@ int main(void) {
         cmocka_unit_test(payloads),
         cmocka_unit_test(every_weight),
         cmocka_unit_test(quantised_weights),
+        cmocka_unit_test(aliased_weights),
+        cmocka_unit_test(wrong_scales),
         cmocka_unit_test(sizes_that_cannot_be),
         cmocka_unit_test(key_biases_and_large_weights),
         cmocka_unit_test(configs),

@@ -214,14 +214,15 @@ static void tensors(void ** state) {
         add_zeros(name, SOTTO_TYPE_F16, 4, shapes[i]);
         refused(SOTTO_E_MODEL_TENSOR_SHAPE, name);
     }
-    static const enum sotto_type types[] = { SOTTO_TYPE_Q8_0, SOTTO_TYPE_Q4_0, SOTTO_TYPE_I16, SOTTO_TYPE_F64 };
-    for (int i = 0; i < 4; i++) {
+    static const enum sotto_type types[] = { SOTTO_TYPE_Q8_1, SOTTO_TYPE_I8, SOTTO_TYPE_I16, SOTTO_TYPE_I64,
+                                             SOTTO_TYPE_F64 };
+    for (int i = 0; i < 5; i++) {
         copy_without(name);
         add_zeros(name, types[i], 2, shapes[0]);
         refused(SOTTO_E_MODEL_TENSOR_SHAPE, name);
         copy_without(name);
         add_zeros(name, types[i], 2, (const int64_t[]){ 64, 64 });
-        refused(SOTTO_E_UNSUPPORTED, sotto_type_name(types[i]));
+        refused(SOTTO_E_MODEL_TENSOR_TYPE, sotto_type_name(types[i]));
     }
 }
 
