@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: MIT */
+/* Tensors: adding them, where their data comes from, reading them piece by piece; files and how they are replaced. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "gguf_example.h"
+#include "sotto/sotto.h"
+
+#define REFUSED(status, call)                         \
+    do {                                              \
+        sotto_clear_last_error();                     \
+        (void)(call);                                 \
+        assert_int_equal(sotto_last_error(), status); \
+    } while (0)
+
+static void what_add_tensor_refuses(void ** state) {
+    (void)state;
+    struct sotto_gguf_context * g = gguf_example();
+    struct sotto_context * ctx = sotto_init((struct sotto_init_params){ .mem_size = 1 << 16, .no_alloc = true });
+    struct sotto_tensor * t = sotto_new_tensor_2d(ctx, SOTTO_TYPE_F32, 4, 3);
+    sotto_set_name(t, "w");
+    REFUSED(SOTTO_E_GGUF_TENSOR_DUPLICATE, sotto_gguf_add_tensor(g, t));
+    sotto_set_name(t, "new");
+    struct sotto_tensor odd = *t;
+    memset(odd.name, 'n', sizeof(odd.name));
+    REFUSED(SOTTO_E_GGUF_TENSOR_NAME_LENGTH, sotto_gguf_add_tensor(g, &odd));
+    odd = *t;
+    odd.nb[1] *= 2;
+    REFUSED(SOTTO_E_GGUF_TENSOR_LAYOUT, sotto_gguf_add_tensor(g, &odd));
+    odd = *t;
+    odd.type = SOTTO_TYPE_Q8_0;
+    REFUSED(SOTTO_E_GGUF_TENSOR_BLOCK, sotto_gguf_add_tensor(g, &odd));
+    odd.type = SOTTO_TYPE_RETIRED_4;
+    REFUSED(SOTTO_E_GGUF_TENSOR_TYPE_RETIRED, sotto_gguf_add_tensor(g, &odd));
+    odd.type = SOTTO_TYPE_COUNT;
+    REFUSED(SOTTO_E_GGUF_TENSOR_TYPE, sotto_gguf_add_tensor(g, &odd));
+    REFUSED(SOTTO_E_NULLARG, sotto_gguf_add_tensor(g, NULL));
+    REFUSED(SOTTO_E_GGUF_NOT_FOUND, sotto_gguf_set_tensor_data(g, "new", t));
+    REFUSED(SOTTO_E_GGUF_NOT_FOUND, sotto_gguf_set_tensor_type(g, "new", SOTTO_TYPE_F16));
+    REFUSED(SOTTO_E_GGUF_TENSOR_BLOCK, sotto_gguf_set_tensor_type(g, "w", SOTTO_TYPE_Q4_0));
+    assert_int_equal(sotto_gguf_get_tensor_type(g, 0), SOTTO_TYPE_F32);
+    assert_int_equal(sotto_gguf_set_tensor_type(g, "w", SOTTO_TYPE_F64), SOTTO_OK);
+    assert_int_equal(sotto_gguf_get_tensor_size(g, 0), 48);
+    assert_int_equal(sotto_gguf_get_tensor_offset(g, 1), 64);
+    assert_int_equal(sotto_gguf_get_n_tensors(g), 2);
+    assert_int_equal(sotto_gguf_add_tensor(g, t), SOTTO_OK);
+    REFUSED(SOTTO_E_GGUF_TENSOR_NODATA, assert_false(sotto_gguf_write_to_file(g, temp_path("never.gguf"), false)));
+    sotto_free(ctx);
+    sotto_gguf_free(g);
+}
+
+static enum sotto_status count_up(void * user_data, int64_t id, void * dst, size_t offset, size_t size) {
+    if (user_data != NULL && offset > 1000000)
+        return *(enum sotto_status *)user_data;
+    assert_int_equal(id, 2);
+    assert_int_equal(offset % 4000, 0);
+    for (size_t i = 0; i < size; i++)
+        ((uint8_t *)dst)[i] = (uint8_t)((offset + i) * 7 >> 3);
+    return SOTTO_OK;
+}
+
+/* A tensor of 4 MB whose data is made while it is written, and one from a backend's buffer. */
+static void data_from_elsewhere(void ** state) {
+    (void)state;
+    struct sotto_gguf_context * g = gguf_example();
+    struct sotto_context * ctx = sotto_init((struct sotto_init_params){ .mem_size = 1 << 16, .no_alloc = true });
+    struct sotto_tensor * made = sotto_new_tensor_2d(ctx, SOTTO_TYPE_F32, 1000, 1001);
+    sotto_set_name(made, "made");
+    assert_int_equal(sotto_gguf_add_tensor(g, made), SOTTO_OK);
+    assert_int_equal(sotto_gguf_set_tensor_reader(g, "made", count_up, NULL), SOTTO_OK);
+    const char * path = temp_path("made.gguf");
+    assert_true(sotto_gguf_write_to_file(g, path, false));
+    struct sotto_gguf_context * r = sotto_gguf_open(path, NULL);
+    assert_non_null(r);
+    uint8_t * bytes = malloc(4004000);
+    assert_int_equal(sotto_gguf_read_tensor(r, 2, bytes, 0, 4004000), SOTTO_OK);
+    int wrong = 0;
+    for (size_t i = 0; i < 4004000; i++)
+        wrong += bytes[i] != (uint8_t)(i * 7 >> 3);
+    assert_int_equal(wrong, 0);
+    free(bytes);
+    sotto_gguf_free(r);
+    enum sotto_status stop = SOTTO_E_ABORTED;
+    size_t before;
+    uint8_t * old = read_bytes(path, &before);
+    sotto_gguf_set_tensor_reader(g, "made", count_up, &stop);
+    assert_false(sotto_gguf_write_to_file(g, path, false));
+    size_t after;
+    uint8_t * kept = read_bytes(path, &after);
+    assert_int_equal(before, after);
+    assert_memory_equal(old, kept, before);
+    unlink(path);
+    free(old);
+    free(kept);
+    sotto_free(ctx);
+    sotto_gguf_free(g);
+}
+
+static void data_from_a_buffer(void ** state) {
+    (void)state;
+    sotto_backend_t cpu = sotto_backend_cpu_init();
+    assert_non_null(cpu);
+    struct sotto_context * ctx = sotto_init((struct sotto_init_params){ .mem_size = 1 << 16, .no_alloc = true });
+    struct sotto_tensor * t = sotto_new_tensor_2d(ctx, SOTTO_TYPE_F32, 3, 2);
+    sotto_set_name(t, "w");
+    sotto_backend_buffer_t buffer = sotto_backend_alloc_ctx_tensors(ctx, cpu);
+    assert_non_null(buffer);
+    const float values[] = { 0, 1, 2, 3, 4, 5 };
+    assert_int_equal(sotto_backend_tensor_set(t, values, 0, sizeof(values)), SOTTO_OK);
+    struct sotto_gguf_context * g = sotto_gguf_init_empty();
+    assert_int_equal(sotto_gguf_add_tensor(g, t), SOTTO_OK);
+    size_t size;
+    uint8_t * bytes = gguf_written(g, &size);
+    assert_memory_equal(bytes + sotto_gguf_get_meta_size(g), values, sizeof(values));
+    free(bytes);
+    sotto_gguf_free(g);
+    sotto_backend_buffer_free(buffer);
+    sotto_free(ctx);
+    sotto_backend_free(cpu);
+}
+
+static void tensors_piece_by_piece(void ** state) {
+    (void)state;
+    struct sotto_gguf_context * g = gguf_example();
+    size_t size;
+    uint8_t * bytes = gguf_written(g, &size);
+    sotto_gguf_free(g);
+    const char * path = temp_path("pieces.gguf");
+    FILE * file = fopen(path, "wb");
+    fputs("rubbish", file);
+    fwrite(bytes, 1, size, file);
+    fclose(file);
+    struct sotto_gguf_open_params params = sotto_gguf_open_params_default();
+    params.start = 7;
+    g = sotto_gguf_open(path, &params);
+    assert_non_null(g);
+    assert_int_equal(sotto_gguf_get_data_offset(g), 7 + 0x160);
+    uint8_t piece[34];
+    for (size_t at = 0; at < 34; at += 5) {
+        size_t n = 34 - at < 5 ? 34 - at : 5;
+        assert_int_equal(sotto_gguf_read_tensor(g, 1, piece + at, at, n), SOTTO_OK);
+    }
+    assert_memory_equal(piece, bytes + 0x180, 34);
+    REFUSED(SOTTO_E_BOUNDS, sotto_gguf_read_tensor(g, 1, piece, 30, 5));
+    REFUSED(SOTTO_E_BOUNDS, sotto_gguf_read_tensor(g, 1, piece, SIZE_MAX, 2));
+    REFUSED(SOTTO_E_PARAM, sotto_gguf_read_tensor(g, 2, piece, 0, 1));
+    REFUSED(SOTTO_E_PARAM, sotto_gguf_read_tensor(g, -1, piece, 0, 1));
+    REFUSED(SOTTO_E_NULLARG, sotto_gguf_read_tensor(g, 0, NULL, 0, 1));
+    assert_int_equal(truncate(path, 7 + 0x190), 0);
+    REFUSED(SOTTO_E_GGUF_TRUNCATED, sotto_gguf_read_tensor(g, 1, piece, 0, 34));
+    assert_int_equal(sotto_gguf_last_error_pos(), 7 + 0x190);
+    sotto_gguf_free(g);
+    g = sotto_gguf_open_buffer(bytes, size, NULL);
+    REFUSED(SOTTO_E_STATE, sotto_gguf_read_tensor(g, 1, piece, 0, 1));
+    sotto_gguf_free(g);
+    unlink(path);
+    free(bytes);
+}
+
+static void flags_and_params(void ** state) {
+    (void)state;
+    struct sotto_gguf_open_params params = { 0 };
+    params.flags = 64;
+    REFUSED(SOTTO_E_PARAM, assert_null(sotto_gguf_open("/dev/null", &params)));
+    params.flags = 0;
+    params.size = 4;
+    REFUSED(SOTTO_E_PARAM, assert_null(sotto_gguf_open("/dev/null", &params)));
+    struct sotto_gguf_write_params write = { .size = sizeof(write), .flags = 8 };
+    struct sotto_gguf_context * g = gguf_example();
+    REFUSED(SOTTO_E_PARAM, assert_false(sotto_gguf_write(g, temp_path("x"), false, &write)));
+    REFUSED(SOTTO_E_NULLARG, assert_false(sotto_gguf_write(g, NULL, false, NULL)));
+    REFUSED(SOTTO_E_NULLARG, assert_false(sotto_gguf_write_to_file_ptr(g, NULL, false)));
+    REFUSED(SOTTO_E_NULLARG, assert_false(sotto_gguf_write_to_file(NULL, temp_path("x"), false)));
+    sotto_gguf_free(g);
+    g = sotto_gguf_init_empty();
+    assert_int_equal(sotto_gguf_get_version(g), 3);
+    assert_int_equal(sotto_gguf_get_data_offset(g), 0);
+    assert_int_equal(sotto_gguf_get_meta_size(g), 32);
+    sotto_gguf_free(g);
+}
+
+static void replacing_files(void ** state) {
+    (void)state;
+    struct sotto_gguf_context * g = gguf_example();
+    const char * path = temp_path("target.gguf");
+    const char * link = temp_path("link.gguf");
+    write_bytes(path, "old", 3);
+    assert_int_equal(chmod(path, 0600), 0);
+    unlink(link);
+    assert_int_equal(symlink(path, link), 0);
+    struct sotto_gguf_write_params params = { sizeof(params), SOTTO_GGUF_WRITE_FSYNC | SOTTO_GGUF_WRITE_KEEP_MODE, 0 };
+    assert_true(sotto_gguf_write(g, link, false, &params));
+    struct stat st;
+    assert_int_equal(lstat(link, &st), 0);
+    assert_true(S_ISLNK(st.st_mode));
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(st.st_size, GGUF_EXAMPLE_SIZE);
+    assert_int_equal(st.st_mode & 0777, 0600);
+    params.flags = SOTTO_GGUF_WRITE_NO_ATOMIC;
+    assert_true(sotto_gguf_write(g, path, true, &params));
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(st.st_size, 0x160);
+    REFUSED(SOTTO_E_GGUF_IO_OPEN, assert_false(sotto_gguf_write_to_file(g, "/nonexistent/x.gguf", false)));
+    REFUSED(SOTTO_E_GGUF_IO_OPEN, assert_false(sotto_gguf_write_to_file(g, "/", false)));
+    REFUSED(SOTTO_E_GGUF_IO_WRITE, assert_false(sotto_gguf_write_to_file(g, "/dev/full", false)));
+    FILE * full = fopen("/dev/full", "wb");
+    REFUSED(SOTTO_E_GGUF_IO_WRITE, assert_false(sotto_gguf_write_to_file_ptr(g, full, false)));
+    fclose(full);
+    unlink(link);
+    unlink(path);
+    sotto_gguf_free(g);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_add_tensor_refuses), cmocka_unit_test(data_from_elsewhere),
+        cmocka_unit_test(data_from_a_buffer),      cmocka_unit_test(tensors_piece_by_piece),
+        cmocka_unit_test(flags_and_params),        cmocka_unit_test(replacing_files),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
