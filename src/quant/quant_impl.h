@@ -49,6 +49,23 @@ static inline void put_f32(uint8_t * p, float v) {
     put_u32(p, bits);
 }
 
+/* ---- rows as blocks: sotto_i_<name>_to_float() of a static <name>_decode(block, y), and so on */
+
+#define DECODE_ROWS(name, elements, bytes)                                 \
+    void sotto_i_##name##_to_float(const void * x, float * y, int64_t n) { \
+        const uint8_t * block = x;                                         \
+        for (int64_t i = 0; i < n; i += (elements), block += (bytes)) {    \
+            name##_decode(block, y + i);                                   \
+        }                                                                  \
+    }
+#define ENCODE_ROWS(name, elements, bytes)                                   \
+    void sotto_i_##name##_from_float(const float * x, void * y, int64_t n) { \
+        uint8_t * block = y;                                                 \
+        for (int64_t i = 0; i < n; i += (elements), block += (bytes)) {      \
+            name##_encode(x + i, block);                                     \
+        }                                                                    \
+    }
+
 /* ---- roundings: of v (0 if it is not finite) to a whole number of lo..hi, which are whole, |lo|, |hi| <= 4194303.
  * Clamping first changes nothing, as rounding is monotone, and keeps every conversion defined. */
 
