@@ -120,6 +120,76 @@ static void totals_that_wrap(void ** state) {
     opens_as(&b, true, SOTTO_E_GGUF_DATA_EXTENT);
 }
 
+/* What looks odd and is right: tensors without axes and without elements, the first at offset 0, keys that nobody knows in
+ * an order that nobody expects, and no padding behind the last tensor. */
+static void oddities_that_load(void ** state) {
+    (void)state;
+    struct bytes b = header(3, 3);
+    put_text(&b, "zzz.unknown");
+    put(&b, SOTTO_GGUF_TYPE_UINT8, 4);
+    put(&b, 200, 1);
+    put_text(&b, SOTTO_GGUF_KEY_GENERAL_ALIGNMENT);
+    put(&b, SOTTO_GGUF_TYPE_UINT32, 4);
+    put(&b, 8, 4);
+    put_text(&b, "general.architecture");
+    put(&b, SOTTO_GGUF_TYPE_STRING, 4);
+    put_text(&b, "last");
+    put_info(&b, "scalar", 0, 0, SOTTO_TYPE_F32, 0);
+    put_info(&b, "empty", 2, 0, SOTTO_TYPE_F16, 8);
+    put_info(&b, "byte", 1, 1, SOTTO_TYPE_I8, 8);
+    while (b.size % 8 != 0)
+        put(&b, 0, 1);
+    put(&b, 0x40490fdb, 8);
+    put(&b, 9, 1);
+    assert_int_equal(gguf_try_open(GGUF_PATH, &b, true, 0).status, SOTTO_E_GGUF_DATA_EXTENT);
+    struct sotto_context * tensors = NULL;
+    struct sotto_gguf_open_params params = sotto_gguf_open_params_default();
+    params.flags = SOTTO_GGUF_OPEN_TAIL_PAD;
+    params.ctx = &tensors;
+    struct sotto_gguf_context * gguf = sotto_gguf_open_buffer(b.data, b.size, &params);
+    assert_non_null(gguf);
+    assert_int_equal(sotto_gguf_get_alignment(gguf), 8);
+    assert_int_equal(sotto_gguf_get_val_u8(gguf, sotto_gguf_find_key(gguf, "zzz.unknown")), 200);
+    assert_int_equal(sotto_gguf_get_tensor_size(gguf, 1), 0);
+    assert_memory_equal(sotto_get_tensor(tensors, "scalar")->data, &(float){ 3.14159274f }, 4);
+    assert_int_equal(*(const uint8_t *)sotto_get_tensor(tensors, "byte")->data, 9);
+    sotto_free(tensors);
+    sotto_gguf_free(gguf);
+    free(b.data);
+}
+
+/* An empty tensor may stand last, behind padding that is missing. */
+static void an_empty_tensor_at_the_end(void ** state) {
+    (void)state;
+    struct bytes b = header(2, 0);
+    put_info(&b, "byte", 1, 1, SOTTO_TYPE_I8, 0);
+    put_info(&b, "empty", 1, 0, SOTTO_TYPE_F32, 32);
+    while (b.size % 32 != 0)
+        put(&b, 0, 1);
+    put(&b, 9, 1);
+    assert_int_equal(gguf_try_open(GGUF_BUFFER, &b, true, SOTTO_GGUF_OPEN_TAIL_PAD).status, SOTTO_OK);
+    assert_int_equal(gguf_try_open(GGUF_BUFFER, &b, true, 0).status, SOTTO_E_GGUF_DATA_EXTENT);
+    free(b.data);
+}
+
+/* The place of a bad alignment is that of its type or value. */
+static void where_an_alignment_is_wrong(void ** state) {
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct bytes b = header(0, 2);
+        put_text(&b, SOTTO_GGUF_KEY_GENERAL_ALIGNMENT);
+        put(&b, i == 0 ? SOTTO_GGUF_TYPE_UINT32 : SOTTO_GGUF_TYPE_INT32, 4);
+        put(&b, 3, 4);
+        put_text(&b, "after");
+        put(&b, SOTTO_GGUF_TYPE_UINT8, 4);
+        put(&b, 1, 1);
+        struct gguf_outcome found = gguf_try_open(GGUF_BUFFER, &b, false, 0);
+        assert_int_equal(found.status, i == 0 ? SOTTO_E_GGUF_ALIGN_VALUE : SOTTO_E_GGUF_ALIGN_TYPE);
+        assert_int_equal(found.pos, i == 0 ? 24 + 8 + 17 + 4 : 24 + 8 + 17);
+        free(b.data);
+    }
+}
+
 static void limits_are_the_callers(void ** state) {
     (void)state;
     struct sotto_gguf_open_params params = sotto_gguf_open_params_default();
@@ -156,6 +226,9 @@ int main(void) {
         cmocka_unit_test(strings_and_arrays_that_cannot_be),
         cmocka_unit_test(tensors_that_cannot_be),
         cmocka_unit_test(totals_that_wrap),
+        cmocka_unit_test(oddities_that_load),
+        cmocka_unit_test(an_empty_tensor_at_the_end),
+        cmocka_unit_test(where_an_alignment_is_wrong),
         cmocka_unit_test(limits_are_the_callers),
     };
     return cmocka_run_group_tests(tests, make_example, free_example);
