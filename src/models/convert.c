@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* sotto_convert: which container is it, then a reader and a writer. */
+/* sotto_convert: a reader, the types of weights, a writer. */
 #define _FILE_OFFSET_BITS 64
-#include <errno.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "models/models_impl.h"
-
-typedef enum sotto_status (*reader_fn)(struct whisper_source * source, const char * path);
 
 struct sotto_convert_params sotto_convert_default_params(void) {
     struct sotto_convert_params params = { .size = sizeof(params), .type = SOTTO_TYPE_COUNT };
@@ -27,69 +23,6 @@ static enum sotto_status take_params(struct sotto_convert_params * out, const st
         out->allocator = sotto_default_allocator();
     return SOTTO_OK;
 }
-
-/* ---- which container ---- */
-
-/* Does the folder hold one of two files? */
-static enum sotto_status has_either(const struct sotto_allocator * allocator, const char * in, const char * a,
-                                    const char * b, bool * has) {
-    enum sotto_status status = sotto_i_models_exists(allocator, in, a, has);
-    return status == SOTTO_OK && !*has ? sotto_i_models_exists(allocator, in, b, has) : status;
-}
-
-/* A folder is CTranslate2's if it holds model.bin, or its parts, and a vocabulary. */
-static enum sotto_status check_folder(const struct sotto_allocator * allocator, const char * in) {
-    bool weights = false;
-    bool vocabulary = false;
-    enum sotto_status status = has_either(allocator, in, "model.bin", "model.bin.part1", &weights);
-    if (status == SOTTO_OK)
-        status = has_either(allocator, in, "vocabulary.txt", "vocabulary.json", &vocabulary);
-    if (status != SOTTO_OK || (weights && vocabulary))
-        return status;
-    return sotto_fail(SOTTO_E_MODEL_FORMAT, "sotto_convert: %s is no model folder of CTranslate2: it has no %s", in,
-                      weights ? "vocabulary.txt or vocabulary.json" : "model.bin");
-}
-
-static enum sotto_status read_magic(const char * in, char magic[4]) {
-    FILE * file = fopen(in, "rb");
-    if (file == NULL)
-        return sotto_fail(SOTTO_E_IO, "sotto_convert: %s: %s", in, strerror(errno));
-    memset(magic, 0, 4);
-    size_t n = fread(magic, 1, 4, file);
-    bool bad = n < 4 && ferror(file) != 0;
-    fclose(file);
-    return bad ? sotto_fail(SOTTO_E_IO, "sotto_convert: %s cannot be read", in) : SOTTO_OK;
-}
-
-static enum sotto_status recognise_file(const char * in, reader_fn * reader) {
-    char magic[4];
-    enum sotto_status status = read_magic(in, magic);
-    if (status != SOTTO_OK)
-        return status;
-    if (memcmp(magic, "GGUF", 4) == 0)
-        *reader = sotto_i_from_gguf;
-    else if (memcmp(magic, "lmgg", 4) == 0)
-        *reader = sotto_i_from_bin;
-    else if (memcmp(magic, "PK\3\4", 4) == 0 || memcmp(magic, "\x80\2", 2) == 0)
-        return sotto_fail(SOTTO_E_MODEL_PICKLE, "sotto_convert: %s is pickled by PyTorch; use the safetensors form",
-                          in);
-    else
-        return sotto_fail(SOTTO_E_MODEL_FORMAT,
-                          "sotto_convert: %s is neither GGUF nor whisper.cpp's .bin, nor a CTranslate2 folder", in);
-    return SOTTO_OK;
-}
-
-static enum sotto_status recognise(const struct sotto_allocator * allocator, const char * in, reader_fn * reader) {
-    struct stat st;
-    if (stat(in, &st) != 0)
-        return sotto_fail(SOTTO_E_IO, "sotto_convert: %s: %s", in, strerror(errno));
-    if (!S_ISDIR(st.st_mode))
-        return recognise_file(in, reader);
-    *reader = sotto_i_from_ct2;
-    return check_folder(allocator, in);
-}
-
-/* ---- conversion ---- */
 
 static bool named_bin(const char * out) {
     size_t n = strlen(out);
@@ -127,8 +60,8 @@ enum sotto_status sotto_convert(const char * in, const char * out, const struct 
     status = check_apart(in, out);
     if (status != SOTTO_OK)
         return status;
-    reader_fn reader;
-    status = recognise(params.allocator, in, &reader);
+    whisper_reader reader;
+    status = sotto_i_recognise(params.allocator, in, &reader);
     if (status != SOTTO_OK)
         return status;
     struct whisper_source source = { .allocator = params.allocator };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A Whisper model as any container can give it, between the readers and the writers.
  *
- *   ct2_*.c, from_bin.c, from_gguf.c ─ struct whisper_source ─ to_gguf.c, to_bin.c
+ *   ct2_*.c, from_bin.c, from_gguf.c, from_hf.c ─ struct whisper_source ─ to_gguf.c, to_bin.c
  *
  * A reader checks its container and describes the model in sotto's terms: sizes, vocabulary, lists, and where the values
  * of each tensor of the layout (whisper_layout.c) are. Weights stay in the container until a writer asks for them. */
@@ -85,7 +85,18 @@ struct whisper_source {
 enum sotto_status sotto_i_from_ct2(struct whisper_source * source, const char * path);
 enum sotto_status sotto_i_from_bin(struct whisper_source * source, const char * path);
 enum sotto_status sotto_i_from_gguf(struct whisper_source * source, const char * path);
+/* A folder of Hugging Face's, and one file of weights in it. */
+enum sotto_status sotto_i_from_hf(struct whisper_source * source, const char * path);
+enum sotto_status sotto_i_from_safetensors(struct whisper_source * source, const char * path);
 void sotto_i_whisper_source_free(struct whisper_source * source);
+/* Which of them reads `in`? (convert.c) IO, MODEL_FORMAT, MODEL_PICKLE. */
+typedef enum sotto_status (*whisper_reader)(struct whisper_source * source, const char * path);
+enum sotto_status sotto_i_models_recognise(const struct sotto_allocator * allocator, const char * in,
+                                           whisper_reader * reader);
+
+typedef enum sotto_status (*whisper_reader)(struct whisper_source * source, const char * path);
+/* Which of them reads `in` (recognise.c). IO, MODEL_FORMAT, MODEL_PICKLE, MEMORY. */
+enum sotto_status sotto_i_recognise(const struct sotto_allocator * allocator, const char * in, whisper_reader * reader);
 
 /* ---- writers: each tensor in its `stored` type ---- */
 
