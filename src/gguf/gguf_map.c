@@ -11,10 +11,6 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-#ifndef MAP_POPULATE
-#define MAP_POPULATE 0
-#endif
-
 /* Does the file still hold the range? Whole pages can be touched, so the last one only has to begin inside. */
 static bool is_there(int fd, uint64_t end, uint64_t page) {
     struct stat st;
@@ -23,11 +19,20 @@ static bool is_there(int fd, uint64_t end, uint64_t page) {
            end <= whole;
 }
 
-/* Have every page in before anybody waits for one. */
-static void touch(const struct gguf_map * map, size_t page) {
-    for (size_t at = 0; at < map->size; at += page)
-        (void)((volatile const uint8_t *)map->base)[at];
+/* Map, and have every page in before anybody waits for one. */
+#ifdef MAP_POPULATE
+static void * map_pages(size_t size, int fd, uint64_t at, size_t page, bool populate) {
+    (void)page;
+    return mmap(NULL, size, PROT_READ, MAP_PRIVATE | (populate ? MAP_POPULATE : 0), fd, (off_t)at);
 }
+#else
+static void * map_pages(size_t size, int fd, uint64_t at, size_t page, bool populate) {
+    void * base = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, (off_t)at);
+    for (size_t i = 0; populate && base != MAP_FAILED && i < size; i += page)
+        (void)((volatile const uint8_t *)base)[i];
+    return base;
+}
+#endif
 
 void * sotto_i_gguf_map(struct gguf_map * map, int fd, uint64_t offset, uint64_t size, bool populate) {
     const long known = sysconf(_SC_PAGESIZE);
@@ -35,15 +40,12 @@ void * sotto_i_gguf_map(struct gguf_map * map, int fd, uint64_t offset, uint64_t
     const uint64_t before = offset % page;
     if (size == 0 || size > SIZE_MAX - before || offset > INT64_MAX - size || !is_there(fd, offset + size, page))
         return NULL;
-    const int flags = MAP_PRIVATE | (populate ? MAP_POPULATE : 0);
-    void * base = mmap(NULL, (size_t)(size + before), PROT_READ, flags, fd, (off_t)(offset - before));
+    void * base = map_pages((size_t)(size + before), fd, offset - before, (size_t)page, populate);
     if (base == MAP_FAILED)
         return NULL;
     map->base = base;
     map->size = (size_t)(size + before);
     posix_madvise(base, map->size, POSIX_MADV_WILLNEED);
-    if (populate && MAP_POPULATE == 0)
-        touch(map, (size_t)page);
     return (uint8_t *)base + before;
 }
 

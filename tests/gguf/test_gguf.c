@@ -143,6 +143,16 @@ static void wrong_ids_and_types(void ** state) {
     REFUSED(SOTTO_E_NULLARG, assert_int_equal(sotto_gguf_get_n_kv(NULL), 0));
     REFUSED(SOTTO_E_NULLARG, assert_null(sotto_gguf_get_val_str(NULL, 0)));
     REFUSED(SOTTO_E_NULLARG, sotto_gguf_get_meta_data(g, NULL));
+    REFUSED(SOTTO_E_NULLARG, assert_int_equal(sotto_gguf_get_meta_size(NULL), 0));
+    REFUSED(SOTTO_E_NULLARG, assert_null(sotto_gguf_get_tensor_name(NULL, 0)));
+    REFUSED(SOTTO_E_PARAM, assert_null(sotto_gguf_get_val_data(g, 6)));
+    REFUSED(SOTTO_E_PARAM, assert_null(sotto_gguf_get_arr_data(g, 6)));
+    REFUSED(SOTTO_E_PARAM, assert_int_equal(sotto_gguf_get_arr_n(g, 6), 0));
+    REFUSED(SOTTO_E_PARAM, assert_int_equal(sotto_gguf_get_tensor_offset(g, 2), 0));
+    REFUSED(SOTTO_E_PARAM, assert_int_equal(sotto_gguf_get_tensor_size(g, 2), 0));
+    size_t len = 5;
+    REFUSED(SOTTO_E_PARAM, assert_null(sotto_gguf_get_arr_str_n(g, 3, 7, &len)));
+    assert_int_equal(len, 0);
     sotto_gguf_free(g);
     sotto_gguf_free(NULL);
 }
@@ -179,6 +189,18 @@ static void by_key_for_loaders(void ** state) {
     assert_true(sotto_gguf_get_float(g, "pi", &d) && d == 3.25);
     assert_true(sotto_gguf_get_float(g, "sotto.f", &d) && d == 1.5);
     assert_false(sotto_gguf_get_float(g, "minus", &d));
+    sotto_gguf_set_val_i16(g, "i16", -300);
+    sotto_gguf_set_val_i32(g, "i32", -70000);
+    sotto_gguf_set_val_i64(g, "i64", INT64_MIN);
+    sotto_gguf_set_val_u8(g, "u8", 200);
+    sotto_gguf_set_val_u16(g, "u16", 60000);
+    assert_true(sotto_gguf_get_int(g, "i16", &i) && i == -300);
+    assert_true(sotto_gguf_get_int(g, "i32", &i) && i == -70000);
+    assert_true(sotto_gguf_get_int(g, "i64", &i) && i == INT64_MIN);
+    assert_true(sotto_gguf_get_int(g, "u8", &i) && i == 200);
+    assert_true(sotto_gguf_get_uint(g, "u16", &u) && u == 60000);
+    assert_false(sotto_gguf_get_int(g, "pi", &i));
+    assert_false(sotto_gguf_get_uint(g, "general.architecture", &u));
     assert_true(sotto_gguf_get_bool(g, "sotto.flag", &b) && b);
     assert_false(sotto_gguf_get_bool(g, "sotto.u32", &b));
     assert_true(sotto_gguf_get_str(g, "general.architecture", &s) && strcmp(s, "whisper") == 0);
@@ -285,6 +307,7 @@ static void what_setters_refuse(void ** state) {
     REFUSED(SOTTO_E_GGUF_ALIGN_VALUE, sotto_gguf_set_val_u32(g, "general.alignment", 3));
     REFUSED(SOTTO_E_GGUF_ALIGN_VALUE, sotto_gguf_set_val_u32(g, "general.alignment", 1u << 31));
     REFUSED(SOTTO_E_NULLARG, sotto_gguf_set_kv(g, NULL));
+    REFUSED(SOTTO_E_GGUF_KEY_EMPTY, assert_int_equal(sotto_gguf_remove_key(g, ""), -1));
     assert_int_equal(sotto_gguf_get_n_kv(g), 6);
     free(key);
     sotto_gguf_free(g);

@@ -172,6 +172,89 @@ static void an_empty_tensor_at_the_end(void ** state) {
     free(b.data);
 }
 
+/* Strict opening takes well-formed UTF-8 alone. */
+static void text_that_is_none(void ** state) {
+    (void)state;
+    static const struct {
+        const char * text;
+        bool good;
+    } rows[] = {
+        { "", true },
+        { "plain", true },
+        { "\xC2\xA0", true },
+        { "\xDF\xBF", true },
+        { "\xE0\xA0\x80", true },
+        { "\xED\x9F\xBF", true },
+        { "\xEF\xBF\xBD", true },
+        { "\xF0\x90\x80\x80", true },
+        { "\xF4\x8F\xBF\xBF", true },
+        { "\x80", false }, /* a later byte alone */
+        { "\xC2", false }, /* cut short */
+        { "\xE2\x82", false },
+        { "\xF0\x9F\x98", false },
+        { "\xC0\xAF", false }, /* longer than it need be */
+        { "\xC1\xBF", false },
+        { "\xE0\x9F\xBF", false },
+        { "\xF0\x8F\xBF\xBF", false },
+        { "\xED\xA0\x80", false },     /* a surrogate */
+        { "\xF4\x90\x80\x80", false }, /* past the last character */
+        { "\xF5\x80\x80\x80", false },
+        { "\xE2\x28\xA1", false }, /* a wrong second, third, fourth byte */
+        { "\xE2\x82\x28", false },
+        { "\xF0\x9F\x98\x28", false },
+        { "good \xC3\xA9 then \xFF", false },
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct bytes b = header(0, 1);
+        put_text(&b, "text");
+        put(&b, SOTTO_GGUF_TYPE_STRING, 4);
+        put_text(&b, rows[i].text);
+        assert_int_equal(gguf_try_open(GGUF_BUFFER, &b, false, 0).status, SOTTO_OK);
+        struct gguf_outcome found = gguf_try_open(GGUF_BUFFER, &b, false, SOTTO_GGUF_OPEN_STRICT);
+        assert_int_equal(found.status, rows[i].good ? SOTTO_OK : SOTTO_E_GGUF_UTF8);
+        free(b.data);
+    }
+}
+
+/* A source that is said to be as long as can be: what does not fit into memory is refused before it is asked for. */
+static void a_source_without_end(void ** state) {
+    (void)state;
+    const uint64_t ne = ((uint64_t)1 << 63) - 64;
+    struct bytes b = header(2, 0);
+    put_info(&b, "a", 1, ne, SOTTO_TYPE_I8, 0);
+    put_info(&b, "b", 1, ne, SOTTO_TYPE_I8, ne);
+    struct sotto_context * tensors = NULL;
+    struct sotto_gguf_init_params init = { .ctx = &tensors };
+    assert_null(sotto_gguf_init_from_callback(bytes_deliver, &b, 0, UINT64_MAX, init));
+    assert_int_equal(sotto_last_error(), SOTTO_E_MEMORY);
+    free(b.data);
+    b = header(1, 0);
+    put_info(&b, "a", 1, ne - 64, SOTTO_TYPE_I8, 0);
+    assert_null(sotto_gguf_init_from_callback(bytes_deliver, &b, 0, UINT64_MAX, init));
+    assert_int_equal(sotto_last_error(), SOTTO_E_MEMORY);
+    assert_null(tensors);
+    free(b.data);
+}
+
+/* A stream that can be positioned and not be read. */
+static void a_stream_for_writing(void ** state) {
+    (void)state;
+    const char * path = temp_path("written.gguf");
+    write_bytes(path, example.data, example.size);
+    FILE * file = fopen(path, "ab");
+    assert_non_null(file);
+    rewind(file);
+    struct sotto_gguf_init_params init = { 0 };
+    assert_null(sotto_gguf_init_from_file_ptr(file, init));
+    assert_int_equal(sotto_last_error(), SOTTO_E_GGUF_IO_READ);
+    fclose(file);
+    unlink(path);
+    assert_null(sotto_gguf_init_from_file_ptr(NULL, init));
+    assert_int_equal(sotto_last_error(), SOTTO_E_NULLARG);
+    assert_null(sotto_gguf_init_from_callback(NULL, NULL, 0, 100, init));
+    assert_int_equal(sotto_last_error(), SOTTO_E_NULLARG);
+}
+
 /* The place of a bad alignment is that of its type or value. */
 static void where_an_alignment_is_wrong(void ** state) {
     (void)state;
@@ -229,6 +312,9 @@ int main(void) {
         cmocka_unit_test(oddities_that_load),
         cmocka_unit_test(an_empty_tensor_at_the_end),
         cmocka_unit_test(where_an_alignment_is_wrong),
+        cmocka_unit_test(text_that_is_none),
+        cmocka_unit_test(a_source_without_end),
+        cmocka_unit_test(a_stream_for_writing),
         cmocka_unit_test(limits_are_the_callers),
     };
     return cmocka_run_group_tests(tests, make_example, free_example);

@@ -44,6 +44,12 @@ static void what_add_tensor_refuses(void ** state) {
     odd.type = SOTTO_TYPE_COUNT;
     REFUSED(SOTTO_E_GGUF_TENSOR_TYPE, sotto_gguf_add_tensor(g, &odd));
     REFUSED(SOTTO_E_NULLARG, sotto_gguf_add_tensor(g, NULL));
+    REFUSED(SOTTO_E_NULLARG, sotto_gguf_set_tensor_data(g, NULL, t));
+    REFUSED(SOTTO_E_NULLARG, sotto_gguf_set_tensor_type(NULL, "w", SOTTO_TYPE_F16));
+    REFUSED(SOTTO_E_GGUF_NOT_FOUND, sotto_gguf_set_tensor_reader(g, "new", NULL, NULL));
+    REFUSED(SOTTO_E_GGUF_TENSOR_TYPE_RETIRED, sotto_gguf_set_tensor_type(g, "w", SOTTO_TYPE_RETIRED_4));
+    assert_non_null(strstr(sotto_last_error_text(), "Q4_2"));
+    REFUSED(SOTTO_E_GGUF_TENSOR_TYPE, sotto_gguf_set_tensor_type(g, "w", (enum sotto_type)(-1)));
     REFUSED(SOTTO_E_GGUF_NOT_FOUND, sotto_gguf_set_tensor_data(g, "new", t));
     REFUSED(SOTTO_E_GGUF_NOT_FOUND, sotto_gguf_set_tensor_type(g, "new", SOTTO_TYPE_F16));
     REFUSED(SOTTO_E_GGUF_TENSOR_BLOCK, sotto_gguf_set_tensor_type(g, "w", SOTTO_TYPE_Q4_0));
@@ -55,6 +61,30 @@ static void what_add_tensor_refuses(void ** state) {
     assert_int_equal(sotto_gguf_add_tensor(g, t), SOTTO_OK);
     REFUSED(SOTTO_E_GGUF_TENSOR_NODATA, assert_false(sotto_gguf_write_to_file(g, temp_path("never.gguf"), false)));
     sotto_free(ctx);
+    sotto_gguf_free(g);
+}
+
+/* Tensors of almost 2^62 bytes: the fifth passes 2^64, and so would a wider alignment for four of them. */
+static void tensors_that_are_too_large_together(void ** state) {
+    (void)state;
+    struct sotto_gguf_context * g = sotto_gguf_init_empty();
+    const int64_t n = ((int64_t)1 << 62) - 64;
+    struct sotto_tensor t = { .type = SOTTO_TYPE_I8, .ne = { n, 1, 1, 1 } };
+    t.nb[0] = 1;
+    t.nb[1] = t.nb[2] = t.nb[3] = (size_t)n;
+    for (int i = 0; i < 4; i++) {
+        t.name[0] = (char)('a' + i);
+        assert_int_equal(sotto_gguf_add_tensor(g, &t), SOTTO_OK);
+    }
+    t.name[0] = 'e';
+    REFUSED(SOTTO_E_GGUF_DATA_TOTAL, sotto_gguf_add_tensor(g, &t));
+    assert_int_equal(sotto_gguf_get_n_tensors(g), 4);
+    REFUSED(SOTTO_E_GGUF_DATA_TOTAL, sotto_gguf_set_val_u32(g, "general.alignment", 1u << 24));
+    assert_int_equal(sotto_gguf_get_alignment(g), 32);
+    assert_int_equal(sotto_gguf_get_n_kv(g), 0);
+    REFUSED(SOTTO_E_GGUF_DATA_TOTAL, sotto_gguf_set_tensor_type(g, "a", SOTTO_TYPE_I16));
+    assert_int_equal(sotto_gguf_get_tensor_type(g, 0), SOTTO_TYPE_I8);
+    assert_int_equal(sotto_gguf_get_tensor_offset(g, 1), n);
     sotto_gguf_free(g);
 }
 
@@ -122,6 +152,12 @@ static void data_from_a_buffer(void ** state) {
     uint8_t * bytes = gguf_written(g, &size);
     assert_memory_equal(bytes + sotto_gguf_get_meta_size(g), values, sizeof(values));
     free(bytes);
+    assert_int_equal(sotto_gguf_set_big_endian(g, true), SOTTO_OK);
+    bytes = gguf_written(g, &size);
+    assert_memory_equal(bytes + sotto_gguf_get_meta_size(g), "\0\0\0\0\x3f\x80\0\0\x40\0\0\0", 12);
+    free(bytes);
+    assert_int_equal(sotto_gguf_set_tensor_type(g, "w", SOTTO_TYPE_F16), SOTTO_OK);
+    REFUSED(SOTTO_E_GGUF_TENSOR_NODATA, assert_false(sotto_gguf_write_to_file(g, temp_path("never.gguf"), false)));
     sotto_gguf_free(g);
     sotto_backend_buffer_free(buffer);
     sotto_free(ctx);
@@ -152,9 +188,12 @@ static void tensors_piece_by_piece(void ** state) {
     assert_memory_equal(piece, bytes + 0x180, 34);
     REFUSED(SOTTO_E_BOUNDS, sotto_gguf_read_tensor(g, 1, piece, 30, 5));
     REFUSED(SOTTO_E_BOUNDS, sotto_gguf_read_tensor(g, 1, piece, SIZE_MAX, 2));
-    REFUSED(SOTTO_E_PARAM, sotto_gguf_read_tensor(g, 2, piece, 0, 1));
+    REFUSED(SOTTO_E_PARAM, sotto_gguf_read_tensor(g, 3, piece, 0, 1));
     REFUSED(SOTTO_E_PARAM, sotto_gguf_read_tensor(g, -1, piece, 0, 1));
     REFUSED(SOTTO_E_NULLARG, sotto_gguf_read_tensor(g, 0, NULL, 0, 1));
+    struct sotto_tensor late = { .type = SOTTO_TYPE_I8, .ne = { 1, 1, 1, 1 }, .nb = { 1, 1, 1, 1 }, .name = "late" };
+    assert_int_equal(sotto_gguf_add_tensor(g, &late), SOTTO_OK);
+    REFUSED(SOTTO_E_STATE, sotto_gguf_read_tensor(g, 2, piece, 0, 1));
     assert_int_equal(truncate(path, 7 + 0x190), 0);
     REFUSED(SOTTO_E_GGUF_TRUNCATED, sotto_gguf_read_tensor(g, 1, piece, 0, 34));
     assert_int_equal(sotto_gguf_last_error_pos(), 7 + 0x190);
@@ -177,6 +216,12 @@ static void flags_and_params(void ** state) {
     struct sotto_gguf_write_params write = { .size = sizeof(write), .flags = 8 };
     struct sotto_gguf_context * g = gguf_example();
     REFUSED(SOTTO_E_PARAM, assert_false(sotto_gguf_write(g, temp_path("x"), false, &write)));
+    write.size = 4;
+    REFUSED(SOTTO_E_PARAM, assert_false(sotto_gguf_write(g, temp_path("x"), false, &write)));
+    FILE * reading = fopen("/dev/null", "rb");
+    assert_non_null(reading);
+    REFUSED(SOTTO_E_GGUF_IO_WRITE, assert_false(sotto_gguf_write_to_file_ptr(g, reading, false)));
+    fclose(reading);
     REFUSED(SOTTO_E_NULLARG, assert_false(sotto_gguf_write(g, NULL, false, NULL)));
     REFUSED(SOTTO_E_NULLARG, assert_false(sotto_gguf_write_to_file_ptr(g, NULL, false)));
     REFUSED(SOTTO_E_NULLARG, assert_false(sotto_gguf_write_to_file(NULL, temp_path("x"), false)));
@@ -222,9 +267,13 @@ static void replacing_files(void ** state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_add_tensor_refuses), cmocka_unit_test(data_from_elsewhere),
-        cmocka_unit_test(data_from_a_buffer),      cmocka_unit_test(tensors_piece_by_piece),
-        cmocka_unit_test(flags_and_params),        cmocka_unit_test(replacing_files),
+        cmocka_unit_test(tensors_that_are_too_large_together),
+        cmocka_unit_test(what_add_tensor_refuses),
+        cmocka_unit_test(data_from_elsewhere),
+        cmocka_unit_test(data_from_a_buffer),
+        cmocka_unit_test(tensors_piece_by_piece),
+        cmocka_unit_test(flags_and_params),
+        cmocka_unit_test(replacing_files),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
