@@ -16,14 +16,14 @@ static void bf16_from_float(const float * x, void * y, int64_t n) { sotto_fp32_t
 #define NONE               NULL, NULL
 #define CONVERT_F32        NONE
 #define CONVERT_F16        f16_to_float, f16_from_float
-#define CONVERT_Q4_0       sotto_i_q4_0_to_float, NULL
-#define CONVERT_Q4_1       sotto_i_q4_1_to_float, NULL
+#define CONVERT_Q4_0       sotto_i_q4_0_to_float, sotto_i_q4_0_from_float
+#define CONVERT_Q4_1       sotto_i_q4_1_to_float, sotto_i_q4_1_from_float
 #define CONVERT_RETIRED_4  NONE
 #define CONVERT_RETIRED_5  NONE
-#define CONVERT_Q5_0       sotto_i_q5_0_to_float, NULL
-#define CONVERT_Q5_1       sotto_i_q5_1_to_float, NULL
-#define CONVERT_Q8_0       sotto_i_q8_0_to_float, NULL
-#define CONVERT_Q8_1       NONE
+#define CONVERT_Q5_0       sotto_i_q5_0_to_float, sotto_i_q5_0_from_float
+#define CONVERT_Q5_1       sotto_i_q5_1_to_float, sotto_i_q5_1_from_float
+#define CONVERT_Q8_0       sotto_i_q8_0_to_float, sotto_i_q8_0_from_float
+#define CONVERT_Q8_1       NULL, sotto_i_q8_1_from_float
 #define CONVERT_Q2_K       sotto_i_q2_k_to_float, NULL
 #define CONVERT_Q3_K       sotto_i_q3_k_to_float, NULL
 #define CONVERT_Q4_K       sotto_i_q4_k_to_float, NULL
@@ -48,15 +48,15 @@ static void bf16_from_float(const float * x, void * y, int64_t n) { sotto_fp32_t
 #define CONVERT_RETIRED_31 NONE
 #define CONVERT_RETIRED_32 NONE
 #define CONVERT_RETIRED_33 NONE
-#define CONVERT_TQ1_0      sotto_i_tq1_0_to_float, NULL
-#define CONVERT_TQ2_0      sotto_i_tq2_0_to_float, NULL
+#define CONVERT_TQ1_0      sotto_i_tq1_0_to_float, sotto_i_tq1_0_from_float
+#define CONVERT_TQ2_0      sotto_i_tq2_0_to_float, sotto_i_tq2_0_from_float
 #define CONVERT_RETIRED_36 NONE
 #define CONVERT_RETIRED_37 NONE
 #define CONVERT_RETIRED_38 NONE
-#define CONVERT_MXFP4      sotto_i_mxfp4_to_float, NULL
-#define CONVERT_NVFP4      sotto_i_nvfp4_to_float, NULL
-#define CONVERT_Q1_0       sotto_i_q1_0_to_float, NULL
-#define CONVERT_Q2_0       sotto_i_q2_0_to_float, NULL
+#define CONVERT_MXFP4      sotto_i_mxfp4_to_float, sotto_i_mxfp4_from_float
+#define CONVERT_NVFP4      sotto_i_nvfp4_to_float, sotto_i_nvfp4_from_float
+#define CONVERT_Q1_0       sotto_i_q1_0_to_float, sotto_i_q1_0_from_float
+#define CONVERT_Q2_0       sotto_i_q2_0_to_float, sotto_i_q2_0_from_float
 
 static const struct sotto_type_traits rows[SOTTO_TYPE_COUNT] = {
 #define TYPE(id, NAME, name, elements, bytes, quantised, retired) \

@@ -9,6 +9,7 @@
  * The five digits of a byte, first the most significant, are its numerator over 243 in 256ths: multiplying the byte by
  * 3^n, mod 256, shifts n digits out, and the next is the byte times 3 over 256. */
 #include "core/type_convert.h"
+#include "quant/extremes.h"
 #include "quant/quant_impl.h"
 
 enum { Q1 = 128, Q2 = 64, DIGITS = 5 };
@@ -60,3 +61,70 @@ DECODE_ROWS(q1_0, Q1, 18)
 DECODE_ROWS(q2_0, Q2, 18)
 DECODE_ROWS(tq1_0, QK_K, 54)
 DECODE_ROWS(tq2_0, QK_K, 66)
+
+/* ---- encoding */
+
+static void q1_0_encode(const float * x, uint8_t * block) {
+    float sum = 0.0f;
+    for (int i = 0; i < Q1; i++) {
+        sum += fabsf(x[i]);
+    }
+    put_half(block, sum / (float)Q1);
+    for (int b = 0; b < Q1 / 8; b++) {
+        unsigned bits = 0;
+        for (int i = 0; i < 8; i++) {
+            bits |= (unsigned)(x[8 * b + i] >= 0.0f) << i;
+        }
+        block[2 + b] = (uint8_t)bits;
+    }
+}
+
+/* Codes 0, 1, 2 for -1, 0, 1 times the largest magnitude, which is returned. */
+static float ternary(const float * x, int n, uint8_t * q) {
+    const float d = largest_magnitude(x, n), inverse = q_inverse(d);
+    for (int i = 0; i < n; i++) {
+        q[i] = (uint8_t)(q_away(x[i] * inverse, -1.0f, 1.0f) + 1);
+    }
+    return d;
+}
+
+static void q2_0_encode(const float * x, uint8_t * block) {
+    uint8_t q[Q2];
+    put_half(block, ternary(x, Q2, q));
+    for (int i = 0; i < Q2 / 4; i++) {
+        block[2 + i] = (uint8_t)(q[4 * i] | q[4 * i + 1] << 2 | q[4 * i + 2] << 4 | q[4 * i + 3] << 6);
+    }
+}
+
+/* Digit k of byte i from q[k * n + i]; what is missing at five digits is 0. */
+static void digits_encode(const uint8_t * q, int n, int digits, uint8_t * bytes) {
+    for (int i = 0; i < n; i++) {
+        int number = 0;
+        for (int k = 0; k < DIGITS; k++) {
+            number = 3 * number + (k < digits ? q[k * n + i] : 0);
+        }
+        bytes[i] = (uint8_t)((number * 256 + 242) / 243);
+    }
+}
+
+static void tq1_0_encode(const float * x, uint8_t * block) {
+    uint8_t q[QK_K];
+    put_half(block + 52, ternary(x, QK_K, q));
+    digits_encode(q, 32, DIGITS, block);
+    digits_encode(q + 160, 16, DIGITS, block + 32);
+    digits_encode(q + 240, 4, 4, block + 48);
+}
+
+static void tq2_0_encode(const float * x, uint8_t * block) {
+    uint8_t q[QK_K];
+    put_half(block + 64, ternary(x, QK_K, q));
+    for (int i = 0; i < 64; i++) {
+        const uint8_t * first = q + i / 32 * 128 + i % 32;
+        block[i] = (uint8_t)(first[0] | first[32] << 2 | first[64] << 4 | first[96] << 6);
+    }
+}
+
+ENCODE_ROWS(q1_0, Q1, 18)
+ENCODE_ROWS(q2_0, Q2, 18)
+ENCODE_ROWS(tq1_0, QK_K, 54)
+ENCODE_ROWS(tq2_0, QK_K, 66)

@@ -6,6 +6,7 @@
  *
  * Codes are indices into twice the values of E2M1, so scales are taken halved. */
 #include "core/type_convert.h"
+#include "quant/extremes.h"
 #include "quant/quant_impl.h"
 
 static const int8_t VALUES[16] = { 0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12 };
@@ -48,3 +49,72 @@ static void nvfp4_decode(const uint8_t * block, float * y) {
 
 DECODE_ROWS(mxfp4, 32, 17)
 DECODE_ROWS(nvfp4, 64, 36)
+
+/* ---- encoding */
+
+enum { MOST = 32 };
+
+/* Codes of the values nearest to n <= MOST elements, each the first of equally near ones: so never that of -0. */
+static void nearest_codes(const float * x, int n, float d, uint8_t * codes) {
+    float least[MOST];
+    for (int i = 0; i < n; i++) {
+        least[i] = fabsf(x[i]);
+        codes[i] = 0;
+    }
+    for (int c = 1; c < 16; c++) {
+        const float value = (float)VALUES[c] * d;
+        for (int i = 0; i < n; i++) {
+            const float error = fabsf(value - x[i]);
+            codes[i] = error < least[i] ? (uint8_t)c : codes[i];
+            least[i] = error < least[i] ? error : least[i];
+        }
+    }
+}
+
+static void nibbles_encode(const float * x, int n, float d, uint8_t * nibbles) {
+    uint8_t codes[MOST];
+    nearest_codes(x, 2 * n, d, codes);
+    for (int i = 0; i < n; i++) {
+        nibbles[i] = (uint8_t)(codes[i] | codes[i + n] << 4);
+    }
+}
+
+/* The power of two whose 6 d is near the largest magnitude. The logarithm is rounded to a float before the floor, so
+ * just below a power of two it may be that of the power. */
+static uint8_t mxfp4_exponent(float a) {
+    if (a == 0.0f) {
+        return 0;
+    }
+    const float exponent = floorf((float)log2((double)a)) + 125.0f;
+    return (uint8_t)(exponent < 0.0f ? 0.0f : exponent > 254.0f ? 254.0f : exponent);
+}
+
+static uint8_t ue4m3(float v) {
+    if (!(v > 0.0f)) {
+        return 0;
+    }
+    v = v < 448.0f ? v : 448.0f;
+    uint32_t bits;
+    memcpy(&bits, &v, sizeof(bits));
+    const int exponent = (int)(bits >> 23) - 127 + 7;
+    if (exponent <= 0) {
+        return (uint8_t)q_trunc(v * 512.0f + 0.5f, 0.0f, 7.0f);
+    }
+    const uint32_t code = ((uint32_t)exponent << 3 | (bits >> 20 & 7)) + (bits >> 19 & 1);
+    return (uint8_t)(code < 0x78 ? code : 0x7E);
+}
+
+static void mxfp4_encode(const float * x, uint8_t * block) {
+    block[0] = mxfp4_exponent(largest_magnitude(x, 32));
+    nibbles_encode(x, 16, e8m0_half(block[0]), block + 1);
+}
+
+static void nvfp4_encode(const float * x, uint8_t * block) {
+    for (int s = 0; s < 4; s++) {
+        block[s] = ue4m3(largest_magnitude(x + 16 * s, 16) / 6.0f);
+        nibbles_encode(x + 16 * s, 8, ue4m3_half(block[s]), block + 4 + 8 * s);
+    }
+}
+
+ENCODE_ROWS(mxfp4, 32, 17)
+ENCODE_ROWS(nvfp4, 64, 36)

@@ -11,6 +11,8 @@
  *
  * Low nibbles are elements 0..15, high ones 16..31. */
 #include "core/type_convert.h"
+#include "quant/extremes.h"
+#include "quant/plain.h"
 #include "quant/quant_impl.h"
 
 enum { N = 32 };
@@ -84,3 +86,126 @@ DECODE_ROWS(q5_0, N, 22)
 DECODE_ROWS(q5_1, N, 24)
 DECODE_ROWS(q8_0, N, 34)
 DECODE_ROWS(q8_1, N, 36)
+
+/* ---- encoding: scales are rounded for storage only, codes come from the unrounded ones */
+
+static void put_low_high(const uint8_t * q, uint8_t * nibbles) {
+    for (int i = 0; i < N / 2; i++) {
+        nibbles[i] = (uint8_t)((q[i] & 15) | q[i + N / 2] << 4);
+    }
+}
+
+/* Bit 4 of eight codes: the product moves bit 0 of byte i to bit 56 + i, and nothing else there. */
+static uint8_t fifth_bits_of_8(const uint8_t * q) {
+    const uint64_t bytes = get_u32(q) | (uint64_t)get_u32(q + 4) << 32;
+    const uint64_t bits = bytes >> 4 & UINT64_C(0x0101010101010101);
+    return (uint8_t)(bits * UINT64_C(0x0102040810204080) >> 56);
+}
+
+static void put_fifth_bits(const uint8_t * q, uint8_t * bits) {
+    for (int i = 0; i < N / 8; i++) {
+        bits[i] = fifth_bits_of_8(q + 8 * i);
+    }
+}
+
+void sotto_i_q4_0_pack(float d, const uint8_t * q, uint8_t * block) {
+    put_half(block, d);
+    put_low_high(q, block + 2);
+}
+
+void sotto_i_q4_1_pack(float d, float m, const uint8_t * q, uint8_t * block) {
+    put_half(block, d);
+    put_half(block + 2, m);
+    put_low_high(q, block + 4);
+}
+
+void sotto_i_q5_0_pack(float d, const uint8_t * q, uint8_t * block) {
+    put_half(block, d);
+    put_fifth_bits(q, block + 2);
+    put_low_high(q, block + 6);
+}
+
+void sotto_i_q5_1_pack(float d, float m, const uint8_t * q, uint8_t * block) {
+    put_half(block, d);
+    put_half(block + 2, m);
+    put_fifth_bits(q, block + 4);
+    put_low_high(q, block + 8);
+}
+
+/* Codes 0..2 zero - 1 around `zero`, the most extreme value on the end that has one more level; returns the scale. */
+static inline float centred(const float * x, int zero, uint8_t * q) {
+    const float m = first_extreme(x, N, largest_magnitude(x, N));
+    const float d = m / (float)-zero, inverse = q_inverse(d), top = (float)(2 * zero - 1);
+    for (int i = 0; i < N; i++) {
+        q[i] = (uint8_t)q_trunc(x[i] * inverse + ((float)zero + 0.5f), 0.0f, top);
+    }
+    return d;
+}
+
+/* Codes 0..top from the smallest value to the largest; returns the scale. */
+static inline float from_smallest(const float * x, int top, float * smallest, uint8_t * q) {
+    float largest;
+    smallest_and_largest(x, N, smallest, &largest);
+    const float min = *smallest, d = (largest - min) / (float)top, inverse = q_inverse(d);
+    for (int i = 0; i < N; i++) {
+        q[i] = (uint8_t)q_trunc((x[i] - min) * inverse + 0.5f, 0.0f, (float)top);
+    }
+    return d;
+}
+
+/* Codes -127..127; returns the scale. */
+static inline float symmetric(const float * x, uint8_t * q) {
+    const float d = largest_magnitude(x, N) / 127.0f, inverse = q_inverse(d);
+    for (int i = 0; i < N; i++) {
+        q[i] = (uint8_t)q_away(x[i] * inverse, -127.0f, 127.0f);
+    }
+    return d;
+}
+
+static void q4_0_encode(const float * x, uint8_t * block) {
+    uint8_t q[N];
+    const float d = centred(x, 8, q);
+    sotto_i_q4_0_pack(d, q, block);
+}
+
+static void q4_1_encode(const float * x, uint8_t * block) {
+    uint8_t q[N];
+    float m;
+    const float d = from_smallest(x, 15, &m, q);
+    sotto_i_q4_1_pack(d, m, q, block);
+}
+
+static void q5_0_encode(const float * x, uint8_t * block) {
+    uint8_t q[N];
+    const float d = centred(x, 16, q);
+    sotto_i_q5_0_pack(d, q, block);
+}
+
+static void q5_1_encode(const float * x, uint8_t * block) {
+    uint8_t q[N];
+    float m;
+    const float d = from_smallest(x, 31, &m, q);
+    sotto_i_q5_1_pack(d, m, q, block);
+}
+
+static void q8_0_encode(const float * x, uint8_t * block) {
+    const float d = symmetric(x, block + 2);
+    put_half(block, d);
+}
+
+static void q8_1_encode(const float * x, uint8_t * block) {
+    const float d = symmetric(x, block + 4);
+    int sum = 0;
+    for (int i = 0; i < N; i++) {
+        sum += (int8_t)block[4 + i];
+    }
+    put_half(block, d);
+    put_half(block + 2, (float)sum * d);
+}
+
+ENCODE_ROWS(q4_0, N, 18)
+ENCODE_ROWS(q4_1, N, 20)
+ENCODE_ROWS(q5_0, N, 22)
+ENCODE_ROWS(q5_1, N, 24)
+ENCODE_ROWS(q8_0, N, 34)
+ENCODE_ROWS(q8_1, N, 36)
