@@ -25,6 +25,7 @@ enum sotto_op {
     SOTTO_OP_REPEAT = 20,
     SOTTO_OP_NORM = 24,
     SOTTO_OP_MUL_MAT = 29,
+    SOTTO_OP_MUL_MAT_ID = 30,
     SOTTO_OP_SCALE = 32,
     SOTTO_OP_CPY = 34,
     SOTTO_OP_CONT = 35,
@@ -59,8 +60,9 @@ SOTTO_API enum sotto_unary_op sotto_get_unary_op(const struct sotto_tensor * ten
 SOTTO_API struct sotto_tensor * sotto_dup(struct sotto_context * ctx, struct sotto_tensor * a);
 SOTTO_API struct sotto_tensor * sotto_dup_inplace(struct sotto_context * ctx, struct sotto_tensor * a);
 /* Copy a's elements in logical order into b, converting; result is a view of b. Shapes may differ, element
- * counts not (SHAPE). Pairs: same type; f32/f16/bf16 to one another; f32 <-> i32 (truncating, saturating,
- * NaN -> 0). TYPE otherwise. */
+ * counts not (SHAPE). Pairs: same type; f32/f16/bf16 to one another, and to a quantised type that has a row quantiser;
+ * quantised to f32; f32 <-> i32 (truncating, saturating, NaN -> 0). TYPE otherwise. LAYOUT unless rows are
+ * contiguous where one side is quantised, and rows of other lengths go to a contiguous b. */
 SOTTO_API struct sotto_tensor * sotto_cpy(struct sotto_context * ctx, struct sotto_tensor * a, struct sotto_tensor * b);
 SOTTO_API struct sotto_tensor * sotto_cast(struct sotto_context * ctx, struct sotto_tensor * a, enum sotto_type type);
 /* Fresh contiguous copy, optionally with new extents of equal count (SHAPE). */
@@ -112,11 +114,12 @@ SOTTO_API struct sotto_tensor * sotto_repeat_4d(struct sotto_context * ctx, stru
 /* ---- arithmetic ---- */
 
 /* y[i] = a[i] + b[i mod b.ne], likewise mul; b tiles a (SHAPE). (a,b): (f32,f32) (f16,f16) (bf16,bf16)
- * (f16,f32) (bf16,f32), result a's type, calculated in f32 and rounded once. Any strides. */
+ * (f16,f32) (bf16,f32), result a's type, calculated in f32 and rounded once. Any strides. Of add also (quantised,f32) of
+ * one shape and contiguous rows (LAYOUT): the sum is quantised again, by the row reference of the format. */
 SOTTO_API struct sotto_tensor * sotto_add(struct sotto_context * ctx, struct sotto_tensor * a, struct sotto_tensor * b);
 SOTTO_API struct sotto_tensor * sotto_add_inplace(struct sotto_context * ctx, struct sotto_tensor * a,
                                                   struct sotto_tensor * b);
-/* As add, with the result's type given: a f16 or bf16, b f32, result f32 (TYPE). */
+/* As add, with the result's type given: a f16, bf16 or quantised, b f32, result f32 (TYPE). */
 SOTTO_API struct sotto_tensor * sotto_add_cast(struct sotto_context * ctx, struct sotto_tensor * a,
                                                struct sotto_tensor * b, enum sotto_type type);
 SOTTO_API struct sotto_tensor * sotto_mul(struct sotto_context * ctx, struct sotto_tensor * a, struct sotto_tensor * b);
@@ -162,7 +165,7 @@ SOTTO_API enum sotto_status sotto_soft_max_add_sinks(struct sotto_tensor * y, st
 /* Indices of the k largest of each row, i32 [k, ne1, ne2, ne3], largest first, equal values by lower index,
  * NaN last. 1 <= k <= ne0 (PARAM). */
 SOTTO_API struct sotto_tensor * sotto_top_k(struct sotto_context * ctx, struct sotto_tensor * a, int k);
-/* y[i,j,s,t] = a[i, b[j,s,t], s, t]; b i32 [r, ne2, ne3]; result f32 (i32 for i32). A bad index stops the graph
+/* y[i,j,s,t] = a[i, b[j,s,t], s, t]; a f32, f16, bf16, i32 or quantised; b i32 [r, ne2, ne3]; result f32 (i32 for i32). A bad index stops the graph
  * with RANGE. */
 SOTTO_API struct sotto_tensor * sotto_get_rows(struct sotto_context * ctx, struct sotto_tensor * a,
                                                struct sotto_tensor * b);
@@ -173,12 +176,17 @@ SOTTO_API struct sotto_tensor * sotto_set_rows(struct sotto_context * ctx, struc
 
 /* ---- products ---- */
 
-/* a [k, n, A2, A3] (weights), b [k, m, B2, B3] -> f32 [n, m, B2, B3]:
+/* a [k, n, A2, A3] (weights: f32, f16, bf16 or quantised), b [k, m, B2, B3] (f32, f16, bf16) -> f32 [n, m, B2, B3]:
  * y[i,j,s,t] = sum_l a[l, i, s/(B2/A2), t/(B3/A3)] * b[l,j,s,t]. SHAPE if ne0 differ or batches do not divide. */
 SOTTO_API struct sotto_tensor * sotto_mul_mat(struct sotto_context * ctx, struct sotto_tensor * a,
                                               struct sotto_tensor * b);
 SOTTO_API enum sotto_status sotto_mul_mat_set_prec(struct sotto_tensor * y, enum sotto_prec prec);
 SOTTO_API enum sotto_status sotto_mul_mat_set_hint(struct sotto_tensor * y, enum sotto_op_hint hint);
+/* One of several matrices for each column: as [k, n, E], b [k, U', t], ids i32 [U, t] of any strides -> f32 [n, U, t]:
+ * y[i,e,c] = sum_l as[l, i, ids[e,c]] * b[l, e mod U', c]. Types as for mul_mat. SHAPE unless U' divides U and the rest
+ * fits; TYPE, LAYOUT (as transposed). An id outside 0..E-1 stops the graph with RANGE. */
+SOTTO_API struct sotto_tensor * sotto_mul_mat_id(struct sotto_context * ctx, struct sotto_tensor * as,
+                                                 struct sotto_tensor * b, struct sotto_tensor * ids);
 
 /* Patches of image b under kernel a (only a's shape counts), f32 or f16:
  * 1-D: kernel [K, IC, OC], image [W, IC, N] -> [IC*K, OW, N]; 2-D: kernel [KW, KH, IC, OC], image [W, H, IC, N]
@@ -194,7 +202,7 @@ SOTTO_API struct sotto_tensor * sotto_conv_1d_ph(struct sotto_context * ctx, str
 
 /* ---- attention ---- */
 
-/* q f32 [Dk, nq, Hq, t], k [Dk, nk, Hk, t], v [Dv, nk, Hv, t] (f32, f16, bf16), mask f16 [>=nk, >=nq, m2, m3] or
+/* q f32 [Dk, nq, Hq, t], k [Dk, nk, Hk, t], v [Dv, nk, Hv, t] (f32, f16, bf16, quantised), mask f16 [>=nk, >=nq, m2, m3] or
  * NULL -> f32 [Dv, Hq, nq, t]: softmax over nk of scale*<q,k> (soft-capped if logit_softcap is not 0) plus
  * slope*mask, times v. Keys whose mask is -inf are not read. No open key: zeros. */
 SOTTO_API struct sotto_tensor * sotto_flash_attn_ext(struct sotto_context * ctx, struct sotto_tensor * q,

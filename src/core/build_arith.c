@@ -4,10 +4,15 @@
 
 /* ---- add and mul ---- */
 
-/* (f32,f32) (f16,f16) (bf16,bf16) (f16,f32) (bf16,f32) -> a's type; with a cast the last two -> f32. */
+/* (f32,f32) (f16,f16) (bf16,bf16) (f16,f32) (bf16,f32) -> a's type; with a cast the last two -> f32. Of ADD also
+ * (quantised,f32) -> a's type, with a cast -> f32. */
 static bool accepted(const struct op_args * args) {
     enum sotto_type a = args->src[0]->type;
     enum sotto_type b = args->src[1]->type;
+    if (args->op == SOTTO_OP_ADD && b == SOTTO_TYPE_F32 && sotto_get_type_traits(a)->is_quantized) {
+        return args->cast ? args->want_type == SOTTO_TYPE_F32 && sotto_i_gives_float_rows(a)
+                          : sotto_i_takes_float_rows(a) && sotto_i_gives_float_rows(a);
+    }
     if (!sotto_i_is_float_type(a)) {
         return false;
     }
@@ -15,6 +20,20 @@ static bool accepted(const struct op_args * args) {
         return a != SOTTO_TYPE_F32 && b == SOTTO_TYPE_F32 && args->want_type == SOTTO_TYPE_F32;
     }
     return a == b || b == SOTTO_TYPE_F32;
+}
+
+/* A quantised a is taken row by row. */
+static enum sotto_status check_blocks(struct op_args * args, struct sotto_context * ctx) {
+    const struct sotto_tensor * a = args->src[0];
+    const struct sotto_tensor * b = args->src[1];
+    if (b->ne[0] != a->ne[0] || (!args->cast && !sotto_are_same_shape(a, b))) {
+        return OP_FAIL(ctx, args, SOTTO_E_SHAPE, "a is %s and " NE_FORMAT ", so b " NE_FORMAT " must %s",
+                       sotto_type_name(a->type), NE_OF(a), NE_OF(b), args->cast ? "have rows as long" : "be alike");
+    }
+    if (!sotto_is_contiguous_rows(a) || !sotto_is_contiguous_rows(b)) {
+        return OP_FAIL(ctx, args, SOTTO_E_LAYOUT, "rows must be contiguous where a is quantised; use sotto_cont");
+    }
+    return SOTTO_OK;
 }
 
 enum sotto_status sotto_i_shape_binary(struct op_args * args, struct sotto_context * ctx) {
@@ -31,7 +50,7 @@ enum sotto_status sotto_i_shape_binary(struct op_args * args, struct sotto_conte
         return OP_FAIL(ctx, args, SOTTO_E_SHAPE, "b " NE_FORMAT " does not tile a " NE_FORMAT, NE_OF(b), NE_OF(a));
     }
     sotto_i_result(args, type, a);
-    return SOTTO_OK;
+    return sotto_get_type_traits(a->type)->is_quantized ? check_blocks(args, ctx) : SOTTO_OK;
 }
 
 static struct sotto_tensor * binary(struct sotto_context * ctx, const char * function, enum sotto_op op,

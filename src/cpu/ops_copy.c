@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* DUP, CPY, CONT, REPEAT: elements in logical order (dimension 0 fastest), converted where types differ. A quantised
- * tensor is copied block by block.
+ * tensor is copied block by block; where only one side is quantised, runs of whole blocks of it meet runs of the other.
  *
- * Three ways: source and destination of one shape are walked in pieces of rows (rows.h); where one of them is dense
+ * Three more ways: source and destination of one shape are walked in pieces of rows (rows.h); where one of them is dense
  * along dimension 1 instead of 0, the copy goes in square tiles, which keeps both sides in the cache; different shapes,
  * and packed sources, are walked by runs that end where a row of either side ends. */
 #include <string.h>
@@ -18,6 +18,8 @@ static bool supports(const struct sotto_tensor * node) {
     const enum sotto_type from = node->src[0]->type, to = node->type;
     if (sotto_i_is_packed(node) || (sotto_i_is_packed(node->src[0]) && !sotto_i_packed_readable(node->src[0])))
         return false;
+    if (sotto_i_is_quantised(from) != sotto_i_is_quantised(to))
+        return sotto_i_is_float(from) ? sotto_i_is_encodable(to) : sotto_i_is_float(to) && sotto_i_is_decodable(from);
     return from == to || (sotto_i_is_float(from) && sotto_i_is_float(to)) || is_i32_pair(from, to);
 }
 
@@ -115,14 +117,15 @@ static void cursor_advance(struct cursor * c, int64_t n) {
     cursor_row(c);
 }
 
-/* n elements of a packed tensor from where the cursor stands. */
+/* n elements (blocks) of a packed tensor from where the cursor stands. */
 static void copy_packed_run(const struct sotto_i_vec_kernels * k, const struct sotto_tensor * from,
                             const struct cursor * a, const struct cursor * b, int64_t n) {
     float piece[SOTTO_I_PIECE];
+    const int64_t block = sotto_blck_size(a->op.type);
     const struct sotto_i_operand dense = {
         .type = a->op.type, .size = a->op.size, .ne = { n, 1, 1, 1 }, .nb = { a->op.size }
     };
-    sotto_i_packed_get(from, a->at[1], a->at[2], a->at[3], a->at[0], n, piece);
+    sotto_i_packed_get(from, a->at[1], a->at[2], a->at[3], a->at[0] * block, n * block, piece);
     copy_run(k, &dense, (const char *)piece, 0, &b->op, b->row, b->at[0], n);
 }
 
@@ -137,8 +140,9 @@ static void copy_reshaped(const struct sotto_i_vec_kernels * k, const struct sot
     struct cursor a, b;
     cursor_init(&a, from, i);
     cursor_init(&b, to, i);
+    const int64_t most = SOTTO_I_PIECE / sotto_blck_size(to->type);
     while (i < last) {
-        const int64_t n = min(min(a.op.ne[0] - a.at[0], b.op.ne[0] - b.at[0]), min(last - i, SOTTO_I_PIECE));
+        const int64_t n = min(min(a.op.ne[0] - a.at[0], b.op.ne[0] - b.at[0]), min(last - i, most));
         if (sotto_i_is_packed(from))
             copy_packed_run(k, from, &a, &b, n);
         else
@@ -149,10 +153,83 @@ static void copy_reshaped(const struct sotto_i_vec_kernels * k, const struct sot
     }
 }
 
+/* ---- one side quantised ---- */
+
+/* A copy between a quantised tensor and floats. Positions of the quantised cursor count blocks. */
+struct recoding {
+    const struct sotto_i_kernels * kernels;
+    const struct sotto_tensor * blocks; /* the quantised side */
+    sotto_i_encode_fn encode;           /* NULL: decode */
+    struct cursor q, x;
+};
+
+/* n elements from where the quantised cursor stands to `out`. */
+static void decode_run(const struct recoding * r, int64_t n, float * out) {
+    const struct cursor * q = &r->q;
+    const enum sotto_type type = q->op.type;
+    if (sotto_i_is_packed(r->blocks)) {
+        float piece[SOTTO_I_PIECE]; /* no block is larger than its floats */
+        sotto_i_packed_get(r->blocks, q->at[1], q->at[2], q->at[3], q->at[0] * sotto_blck_size(type), n, piece);
+        r->kernels->gemm.unpack[type](piece, out, n);
+    } else {
+        r->kernels->gemm.unpack[type](q->row + (size_t)q->at[0] * q->op.size, out, n);
+    }
+}
+
+/* n floats between `values` and where the other cursor stands, which moves on. */
+static void move_floats(struct recoding * r, int64_t n, float * values) {
+    const struct sotto_i_vec_kernels * k = &r->kernels->vec;
+    struct cursor * x = &r->x;
+    for (int64_t done = 0; done < n;) {
+        const int64_t run = min(n - done, x->op.ne[0] - x->at[0]);
+        if (r->encode) {
+            const float * from = sotto_i_load(k, &x->op, x->row, x->at[0], run, values + done);
+            if (from != values + done)
+                memcpy(values + done, from, (size_t)run * sizeof(*values));
+        } else {
+            sotto_i_store(k, &x->op, x->row, x->at[0], run, values + done);
+        }
+        cursor_advance(x, run);
+        done += run;
+    }
+}
+
+static enum sotto_status copy_recoded(const struct sotto_i_kernels * kernels, const struct sotto_tensor * from,
+                                      const struct sotto_tensor * to, int64_t chunk, int64_t n_chunks) {
+    struct recoding r = { .kernels = kernels, .blocks = from };
+    if (sotto_i_is_quantised(to->type)) {
+        r.blocks = to;
+        r.encode = sotto_i_encoder(to->type);
+        if (!r.encode)
+            return sotto_last_error();
+    }
+    const int64_t block = sotto_blck_size(r.blocks->type);
+    int64_t i, last;
+    sotto_i_chunk_range(sotto_nelements(to) / block, chunk, n_chunks, &i, &last);
+    if (i == last)
+        return SOTTO_OK;
+    cursor_init(&r.q, r.blocks, i);
+    cursor_init(&r.x, r.encode ? from : to, i * block);
+    while (i < last) {
+        float values[SOTTO_I_PIECE];
+        const int64_t n = min(min(r.q.op.ne[0] - r.q.at[0], last - i), SOTTO_I_PIECE / block);
+        if (!r.encode)
+            decode_run(&r, n * block, values);
+        move_floats(&r, n * block, values);
+        if (r.encode)
+            r.encode(values, r.q.row + (size_t)r.q.at[0] * r.q.op.size, n * block);
+        cursor_advance(&r.q, n);
+        i += n;
+    }
+    return SOTTO_OK;
+}
+
 static enum sotto_status run(const struct sotto_i_cpu_task * task, struct sotto_tensor * node, int64_t chunk,
                              int64_t n_chunks) {
     const struct sotto_i_vec_kernels * k = &task->kernels->vec;
     const struct sotto_tensor * a = node->src[0];
+    if (sotto_i_is_quantised(a->type) != sotto_i_is_quantised(node->type))
+        return copy_recoded(task->kernels, a, node, chunk, n_chunks);
     if (sotto_i_is_packed(a) || !sotto_are_same_shape(a, node)) {
         copy_reshaped(k, a, node, chunk, n_chunks);
         return SOTTO_OK;

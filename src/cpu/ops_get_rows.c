@@ -3,16 +3,14 @@
  * Every index is checked before its row is read. Chunks are runs of rows of y. */
 #include <string.h>
 
-#include "cpu/cpu_impl.h"
-#include "cpu/kernels.h"
 #include "cpu/packed.h"
+#include "cpu/rows.h"
 
-enum { PIECE = 256 }; /* elements of a packed row that are gathered at a time */
+enum { PIECE = 256 }; /* elements of a packed row that are gathered at a time: whole blocks of any type */
 
 static bool supports(const struct sotto_tensor * node) {
     const struct sotto_tensor *a = node->src[0], *b = node->src[1];
-    const bool type = a->type == SOTTO_TYPE_F32 || a->type == SOTTO_TYPE_F16 || a->type == SOTTO_TYPE_BF16 ||
-                      a->type == SOTTO_TYPE_I32;
+    const bool type = sotto_i_is_decodable(a->type) || a->type == SOTTO_TYPE_I32;
     const enum sotto_type result = a->type == SOTTO_TYPE_I32 ? SOTTO_TYPE_I32 : SOTTO_TYPE_F32;
     return type && node->type == result && b->type == SOTTO_TYPE_I32 && sotto_is_contiguous(node) &&
            !sotto_i_is_packed(b) && !sotto_i_is_packed(node) &&
@@ -21,12 +19,10 @@ static bool supports(const struct sotto_tensor * node) {
 
 /* n elements of dense memory to the result's type. */
 static void convert(const struct sotto_i_kernels * kernels, enum sotto_type type, const void * x, void * y, int64_t n) {
-    if (type == SOTTO_TYPE_F16) {
-        kernels->vec.f16_to_f32(x, y, n);
-    } else if (type == SOTTO_TYPE_BF16) {
-        kernels->vec.bf16_to_f32(x, y, n);
+    if (type == SOTTO_TYPE_I32) {
+        memcpy(y, x, (size_t)n * sizeof(int32_t));
     } else {
-        memcpy(y, x, (size_t)n * 4);
+        kernels->gemm.unpack[type](x, y, n);
     }
 }
 

@@ -5,12 +5,12 @@
  * the later one last, and results do not depend on threads. */
 #include "cpu/rows.h"
 
-enum { COLUMNS = 64 };
+enum { COLUMNS = 256 }; /* whole blocks of any type */
 
 static bool supports(const struct sotto_tensor * node) {
     const enum sotto_type b = node->src[0]->type, c = node->src[1]->type;
     return sotto_i_none_packed(node) && (b == SOTTO_TYPE_F32 || b == SOTTO_TYPE_F16) &&
-           (c == SOTTO_TYPE_I32 || c == SOTTO_TYPE_I64) && sotto_i_is_float(node->type);
+           (c == SOTTO_TYPE_I32 || c == SOTTO_TYPE_I64) && sotto_i_is_encodable(node->type);
 }
 
 static int64_t n_blocks(const struct sotto_tensor * node) { return (node->ne[0] + COLUMNS - 1) / COLUMNS; }
@@ -23,6 +23,7 @@ static void prepare(const struct sotto_tensor * node, int n_threads, struct sott
 struct scatter {
     const struct sotto_i_vec_kernels * kernels;
     struct sotto_i_operand b, c, y;
+    sotto_i_encode_fn encode; /* of a y in blocks, else NULL */
 };
 
 static int64_t id_at(const struct sotto_i_operand * c, int64_t j, const char * row) {
@@ -40,7 +41,11 @@ static void put(const struct scatter * s, const char * from, char * to, int64_t 
     float buffer[SOTTO_I_PIECE];
     for (int64_t i = first; i < last; i += SOTTO_I_PIECE) {
         const int64_t n = last - i < SOTTO_I_PIECE ? last - i : SOTTO_I_PIECE;
-        sotto_i_store(s->kernels, &s->y, to, i, n, sotto_i_load(s->kernels, &s->b, from, i, n, buffer));
+        const float * x = sotto_i_load(s->kernels, &s->b, from, i, n, buffer);
+        if (s->encode)
+            s->encode(x, to + sotto_i_row_bytes(s->y.type, i), n);
+        else
+            sotto_i_store(s->kernels, &s->y, to, i, n, x);
     }
 }
 
@@ -60,8 +65,13 @@ static enum sotto_status scatter_plane(const struct scatter * s, int64_t i2, int
 
 static enum sotto_status run(const struct sotto_i_cpu_task * task, struct sotto_tensor * node, int64_t chunk,
                              int64_t n_chunks) {
-    const struct scatter s = { &task->kernels->vec, sotto_i_as_operand(node->src[0]), sotto_i_as_operand(node->src[1]),
-                               sotto_i_as_operand(node) };
+    const struct scatter s = { .kernels = &task->kernels->vec,
+                               .b = sotto_i_as_operand(node->src[0]),
+                               .c = sotto_i_as_operand(node->src[1]),
+                               .y = sotto_i_as_operand(node),
+                               .encode = sotto_i_encoder(node->type) };
+    if (sotto_i_is_quantised(node->type) && !s.encode)
+        return sotto_last_error();
     const int64_t blocks = n_blocks(node), width = node->ne[0];
     int64_t unit, last;
     sotto_i_chunk_range(blocks * node->ne[2] * node->ne[3], chunk, n_chunks, &unit, &last);

@@ -27,6 +27,7 @@ const struct sotto_i_cpu_op * sotto_i_cpu_op_of(const struct sotto_tensor * node
 static bool may_be_packed(const struct sotto_tensor * node, int slot) {
     switch (node->op) {
     case SOTTO_OP_MUL_MAT:
+    case SOTTO_OP_MUL_MAT_ID:
     case SOTTO_OP_GET_ROWS:
     case SOTTO_OP_CPY:
     case SOTTO_OP_CONT:

@@ -140,6 +140,28 @@ void sotto_i_copy_strided(const char * from, size_t from_stride, char * to, size
     }
 }
 
+/* ---- rows of any type ---- */
+
+bool sotto_i_is_quantised(enum sotto_type type) { return sotto_get_type_traits(type)->is_quantized; }
+
+bool sotto_i_is_decodable(enum sotto_type type) {
+    return sotto_i_is_weight_type(type) && sotto_i_gives_float_rows(type);
+}
+
+bool sotto_i_is_encodable(enum sotto_type type) {
+    return sotto_i_is_weight_type(type) && sotto_i_takes_float_rows(type);
+}
+
+sotto_i_encode_fn sotto_i_encoder(enum sotto_type type) {
+    const struct sotto_type_traits * traits = sotto_get_type_traits(type);
+    return traits->is_quantized ? traits->from_float_ref : NULL;
+}
+
+size_t sotto_i_row_bytes(enum sotto_type type, int64_t at) {
+    const struct sotto_type_traits * traits = sotto_get_type_traits(type);
+    return (size_t)(at / traits->blck_size) * traits->type_size;
+}
+
 /* ---- walking ---- */
 
 /* Whether dimensions d and d + 1 are one for this operand: no gap between them and no tiling in either, or both
@@ -243,10 +265,6 @@ void sotto_i_walk_next(struct sotto_i_walk * walk) {
         set_rows(walk);
     }
     set_len(walk);
-}
-
-bool sotto_i_is_decodable(enum sotto_type type) {
-    return sotto_i_is_weight_type(type) && sotto_i_gives_float_rows(type);
 }
 
 /* ---- element-wise ops ---- */

@@ -76,8 +76,21 @@ enum sotto_status sotto_i_run_map2(const struct sotto_i_cpu_task * task, struct 
 /* Whether neither the node nor a source lies in packed form, which only products and copies can read. */
 bool sotto_i_none_packed(const struct sotto_tensor * node);
 
-/* A type whose rows can be decoded, by the slot gemm.unpack: floats and quantised weights. */
+/* ---- rows of any type ---- */
+
+bool sotto_i_is_quantised(enum sotto_type type);
+/* Rows can be decoded, by the slot gemm.unpack: floats and quantised weights. */
 bool sotto_i_is_decodable(enum sotto_type type);
+/* Rows can be made of floats: floats, and quantised types that have a row quantiser. */
+bool sotto_i_is_encodable(enum sotto_type type);
+
+/* Whole blocks of floats to a quantised type by the row reference of its format, the same at all levels; tables that it
+ * searches are made at the first call. NULL and MEMORY when they cannot be. */
+typedef void (*sotto_i_encode_fn)(const float * x, void * y, int64_t n);
+sotto_i_encode_fn sotto_i_encoder(enum sotto_type type);
+
+/* Bytes from a row's begin to element `at`, which begins a block. */
+size_t sotto_i_row_bytes(enum sotto_type type, int64_t at);
 
 /* f32, f16 or bf16 */
 static inline bool sotto_i_is_float(enum sotto_type type) {
