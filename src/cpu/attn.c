@@ -8,7 +8,8 @@
  *     o       [block][dv, padded]      running outputs
  *     max, sum [block]                 running maxima and sums
  *     keys    [dk][64]                 this chunk's keys, positions side by side
- *     vals    [64][dv, padded]         this chunk's values, unless they can be read where they are
+ *     vals    [64][dv, padded]         this chunk's values, unless they can be read where they are; before them its keys,
+ *                                      if they have to be decoded
  *     w       [12][64]                 scores, then weights, of one tile
  *
  * The chunk is the outer loop: laying out 64 keys costs about as much as using them for three queries, and values of a
@@ -54,6 +55,18 @@ enum sotto_i_attn_type sotto_i_attn_type(enum sotto_type type) {
     }
 }
 
+struct sotto_i_attn_pool sotto_i_attn_pool(const struct sotto_i_gemm_kernels * decoders, enum sotto_type type,
+                                           const void * data, size_t step, int64_t width) {
+    const struct sotto_type_traits * traits = sotto_get_type_traits(type);
+    struct sotto_i_attn_pool pool = { .data = data, .step = step, .type = sotto_i_attn_type(type) };
+    pool.size = (size_t)(width / traits->blck_size) * traits->type_size;
+    if (pool.type == SOTTO_I_ATTN_TYPES) {
+        pool.type = SOTTO_I_ATTN_F32;
+        pool.decode = decoders->unpack[type];
+    }
+    return pool;
+}
+
 int64_t sotto_i_attn_block(int64_t dk, int64_t dv) {
     const int64_t n = BLOCK_FLOATS / max64(dk + dv, 1);
     return min64(max64(n / TILE * TILE, TILE), SOTTO_I_ATTN_MAX_BLOCK);
@@ -62,7 +75,8 @@ int64_t sotto_i_attn_block(int64_t dk, int64_t dv) {
 /* Carve scratch into its parts; returns the bytes used. */
 static size_t carve(struct area * a, char * scratch, int64_t dk, int64_t dv) {
     const int64_t block = sotto_i_attn_block(dk, dv), ldo = round16(dv);
-    const int64_t floats[] = { block * dk, block * ldo, block, block, KEYS * dk, KEYS * ldo, TILE * KEYS };
+    const int64_t rows = KEYS * max64(dk, ldo);
+    const int64_t floats[] = { block * dk, block * ldo, block, block, KEYS * dk, rows, TILE * KEYS };
     float ** const part[] = { &a->q, &a->o, &a->max, &a->sum, &a->keys, &a->vals, &a->w };
     size_t used = ((size_t)block * sizeof(struct sotto_i_attn_query) + 63) & ~(size_t)63;
     for (size_t i = 0; i < sizeof(part) / sizeof(part[0]); i++) {
@@ -105,16 +119,28 @@ static int find_rows(const void ** rows, const struct sotto_i_attn_pool * pool, 
 
 /* Ask for the chunk after this one while this one is worked on: caches of whole models come from main memory. */
 static void fetch_next(const struct sotto_i_attn_kernels * kernels, const struct sotto_i_attn_walk * walk,
-                       const struct sotto_i_attn_pool * pool, int64_t d, int64_t first, int64_t len) {
+                       const struct sotto_i_attn_pool * pool, int64_t first, int64_t len) {
     const void * rows[KEYS];
     const int n = find_rows(rows, pool, walk, first + KEYS, len);
-    kernels->prefetch(rows, n, (size_t)d * (pool->type == SOTTO_I_ATTN_F32 ? 4 : 2));
+    kernels->prefetch(rows, n, pool->size);
+}
+
+/* Rows in blocks as f32 rows, which then lie in `out`, `ld` floats apart. */
+static void decode_rows(const struct sotto_i_attn_pool * pool, const void ** rows, int n, int64_t d, float * out,
+                        int64_t ld) {
+    for (int j = 0; j < n; j++) {
+        pool->decode(rows[j], out + j * ld, d);
+        rows[j] = out + j * ld;
+    }
 }
 
 /* This chunk's values as f32 rows: in place, or copied side by side. */
 static void find_values(const struct sotto_i_attn_kernels * kernels, const struct sotto_i_attn_walk * walk,
-                        const struct area * a, const float ** v, const void * const * rows, int n_keys) {
-    const int in_place = walk->v.type == SOTTO_I_ATTN_F32 && walk->n <= DIRECT;
+                        const struct area * a, const float ** v, const void ** rows, int n_keys) {
+    const int in_place = walk->v.type == SOTTO_I_ATTN_F32 && (walk->n <= DIRECT || walk->v.decode);
+    if (walk->v.decode) {
+        decode_rows(&walk->v, rows, n_keys, walk->dv, a->vals, a->ldo);
+    }
     if (!in_place) {
         kernels->widen[walk->v.type](a->vals, a->ldo, rows, n_keys, walk->dv);
     }
@@ -176,12 +202,15 @@ static void chunk(const struct sotto_i_attn_kernels * kernels, const struct sott
     const void * rows[KEYS];
     const float * v[KEYS];
     const int n_keys = find_rows(rows, &walk->k, walk, first, len);
+    if (walk->k.decode) {
+        decode_rows(&walk->k, rows, n_keys, walk->dk, a->vals, walk->dk);
+    }
     for (int j = n_keys; j < KEYS; j++) {
         rows[j] = rows[0]; /* stands in */
     }
     kernels->pack_keys[walk->k.type](a->keys, rows, walk->dk);
-    fetch_next(kernels, walk, &walk->v, walk->dv, first, len);
-    fetch_next(kernels, walk, &walk->k, walk->dk, first, len);
+    fetch_next(kernels, walk, &walk->v, first, len);
+    fetch_next(kernels, walk, &walk->k, first, len);
     find_rows(rows, &walk->v, walk, first, len);
     find_values(kernels, walk, a, v, rows, n_keys);
     for (int64_t i = 0; i < walk->n; i += TILE) {

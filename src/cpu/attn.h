@@ -8,6 +8,7 @@
 #define SOTTO_CPU_ATTN_H
 
 #include "cpu/attn_kernels.h"
+#include "cpu/gemm_kernels.h"
 
 #define SOTTO_I_ATTN_MAX_WIDTH 4096 /* largest head width that the ops take */
 #define SOTTO_I_ATTN_MAX_BLOCK 252  /* most queries of one walk at any width */
@@ -26,6 +27,8 @@ struct sotto_i_attn_pool {
     const char * data;
     size_t step; /* bytes from row to row */
     enum sotto_i_attn_type type;
+    size_t size;                                          /* bytes of a row */
+    void (*decode)(const void * x, float * y, int64_t n); /* of rows in blocks, whose type is f32 then; else NULL */
 };
 
 struct sotto_i_attn_walk {
@@ -38,8 +41,12 @@ struct sotto_i_attn_walk {
     int64_t n; /* 1 .. sotto_i_attn_block() */
 };
 
-/* SOTTO_I_ATTN_TYPES if attention does not read this type. */
+/* SOTTO_I_ATTN_TYPES if attention does not read this type as it is. */
 enum sotto_i_attn_type sotto_i_attn_type(enum sotto_type type);
+
+/* The pool of rows of `width` elements of any type that gemm.unpack decodes, whose slots are given. */
+struct sotto_i_attn_pool sotto_i_attn_pool(const struct sotto_i_gemm_kernels * decoders, enum sotto_type type,
+                                           const void * data, size_t step, int64_t width);
 
 /* Most queries of one walk, and bytes of scratch that serve so many, queries[] included (at its beginning). */
 int64_t sotto_i_attn_block(int64_t dk, int64_t dv);

@@ -89,9 +89,10 @@ static int64_t gather(const struct sotto_tensor * node, int64_t h, int32_t seq, 
     return longest;
 }
 
-static struct sotto_i_attn_pool pool(const struct sotto_tensor * t, int64_t head) {
-    return (struct sotto_i_attn_pool){ (const char *)t->data + (size_t)head * t->nb[1], t->nb[2],
-                                       sotto_i_attn_type(t->type) };
+static struct sotto_i_attn_pool pool(const struct sotto_i_cpu_task * task, const struct sotto_tensor * t,
+                                     int64_t head) {
+    return sotto_i_attn_pool(&task->kernels->gemm, t->type, (const char *)t->data + (size_t)head * t->nb[1], t->nb[2],
+                             t->ne[0]);
 }
 
 /* Queries [first, last) of head h, one sequence after the other. */
@@ -103,8 +104,8 @@ static enum sotto_status run_block(const struct sotto_i_cpu_task * task, const s
     struct sotto_i_attn_walk walk = {
         .dk = k->ne[0],
         .dv = v->ne[0],
-        .k = pool(k, h),
-        .v = pool(v, h),
+        .k = pool(task, k, h),
+        .v = pool(task, v, h),
         .table_step = table->nb[0],
         .scale = params.scale,
         .queries = task->scratch,

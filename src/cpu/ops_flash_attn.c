@@ -6,8 +6,7 @@
 #include "core/op.h"
 #include "cpu/alibi.h"
 #include "cpu/attn.h"
-#include "cpu/cpu_impl.h"
-#include "cpu/kernels.h"
+#include "cpu/rows.h"
 
 enum { Q, K, V, MASK, SINKS };
 
@@ -33,7 +32,7 @@ static int64_t n_units(const struct sotto_tensor * node) {
 static bool dense(const struct sotto_tensor * t) { return t->nb[0] == sotto_type_size(t->type) || t->ne[0] == 1; }
 
 static bool reads(const struct sotto_tensor * t) {
-    return sotto_i_attn_type(t->type) != SOTTO_I_ATTN_TYPES && dense(t) && t->ne[0] <= SOTTO_I_ATTN_MAX_WIDTH;
+    return sotto_i_is_decodable(t->type) && dense(t) && t->ne[0] <= SOTTO_I_ATTN_MAX_WIDTH;
 }
 
 static bool supports(const struct sotto_tensor * node) {
@@ -74,8 +73,9 @@ static struct sotto_i_attn_query query(const struct sotto_tensor * node, float m
     return r;
 }
 
-static struct sotto_i_attn_pool pool(const struct sotto_tensor * t, int64_t head, int64_t u) {
-    return (struct sotto_i_attn_pool){ at(t, 0, head, u), t->nb[1], sotto_i_attn_type(t->type) };
+static struct sotto_i_attn_pool pool(const struct sotto_i_cpu_task * task, const struct sotto_tensor * t, int64_t head,
+                                     int64_t u) {
+    return sotto_i_attn_pool(&task->kernels->gemm, t->type, at(t, 0, head, u), t->nb[1], t->ne[0]);
 }
 
 static enum sotto_status run(const struct sotto_i_cpu_task * task, struct sotto_tensor * node, int64_t chunk,
@@ -93,8 +93,8 @@ static enum sotto_status run(const struct sotto_i_cpu_task * task, struct sotto_
     const struct sotto_i_attn_walk walk = {
         .dk = k->ne[0],
         .dv = v->ne[0],
-        .k = pool(k, first_head / (n_heads / k->ne[2]), u),
-        .v = pool(v, first_head / (n_heads / v->ne[2]), u),
+        .k = pool(task, k, first_head / (n_heads / k->ne[2]), u),
+        .v = pool(task, v, first_head / (n_heads / v->ne[2]), u),
         .scale = params.scale,
         .softcap = params.logit_softcap,
         .queries = task->scratch,

@@ -609,8 +609,12 @@ static void bench_form(const struct level * l, const char * name, int64_t nq, in
         const double start = now();
         for (int64_t h = 0; h < H; h++) {
             const size_t step = head_major ? size_of(type) * D : w.k_step, v_step = head_major ? step : w.v_step;
-            a.k = (struct sotto_i_attn_pool){ (char *)w.k.data + (size_t)h * head, step, type };
-            a.v = (struct sotto_i_attn_pool){ (char *)w.v.data + (size_t)h * head, v_step, type };
+            a.k = (struct sotto_i_attn_pool){
+                .data = (char *)w.k.data + (size_t)h * head, .step = step, .type = type, .size = D * size_of(type)
+            };
+            a.v = (struct sotto_i_attn_pool){
+                .data = (char *)w.v.data + (size_t)h * head, .step = v_step, .type = type, .size = D * size_of(type)
+            };
             for (int64_t first = 0; first < nq; first += MAX_NQ) {
                 a.n = nq - first < MAX_NQ ? nq - first : MAX_NQ;
                 for (int64_t i = 0; i < a.n; i++) {
