@@ -107,6 +107,7 @@ struct sotto_i_quantiser {
 const struct sotto_i_quantiser * sotto_i_quantiser(enum sotto_type type);
 
 /* Quantisers, each in its type's file, and the makers of tables. */
+#define PLAIN(NAME, name)
 #define QUANTISER(NAME, name, matrix) \
     void sotto_i_quantise_##name(const float * x, void * y, int64_t n, const float * w);
 #define QUANTISER_WITH_TABLES(NAME, name, matrix)  \
@@ -114,6 +115,7 @@ const struct sotto_i_quantiser * sotto_i_quantiser(enum sotto_type type);
     enum sotto_status sotto_i_##name##_init(void); \
     void sotto_i_##name##_free(void);
 #include "quant/quantisers.def"
+#undef PLAIN
 #undef QUANTISER
 #undef QUANTISER_WITH_TABLES
 
