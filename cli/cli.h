@@ -26,6 +26,9 @@ enum exit_code {
 enum exit_code command_transcribe(const struct options * options);
 enum exit_code command_eval(const struct options * options);
 enum exit_code command_convert(const struct options * options);
+enum exit_code command_quantize(const struct options * options);
+enum exit_code command_inspect(const struct options * options);
+enum exit_code command_imatrix(const struct options * options);
 enum exit_code command_models(const struct options * options);
 
 /* The code for a failure that has no better place: memory and limits, else `other`. */

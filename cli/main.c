@@ -60,6 +60,9 @@ static enum exit_code run(enum command command, const struct options * options) 
     case COMMAND_TRANSCRIBE: return command_transcribe(options);
     case COMMAND_EVAL: return command_eval(options);
     case COMMAND_CONVERT: return command_convert(options);
+    case COMMAND_QUANTIZE: return command_quantize(options);
+    case COMMAND_INSPECT: return command_inspect(options);
+    case COMMAND_IMATRIX: return command_imatrix(options);
     case COMMAND_MODELS: return flushed(command_models(options));
     case COMMAND_COMPLETION: return completion(options);
     case COMMAND_HELP:

@@ -92,12 +92,22 @@ static bool set_real(const struct option_row * row, const char * value, struct r
     return true;
 }
 
+static bool add(struct list * list, const struct option_row * row, const char * value) {
+    if (list->n == MOST_WORDS) {
+        fprintf(stderr, "sotto: --%s is given more than %d times\n", row->name, MOST_WORDS);
+        return false;
+    }
+    list->words[list->n++] = value;
+    return true;
+}
+
 static bool set(enum command command, const struct option_row * row, const char * value, struct options * options) {
     void * field = (char *)options + row->field;
     const char * name = COMMANDS[command].name;
     switch (row->kind) {
     case FLAG: *(bool *)field = true; return true;
     case TEXT: *(const char **)field = value; return true;
+    case LIST: return add(field, row, value);
     case INT:
     case REAL:
         if (row->kind == INT ? set_int(row, value, field) : set_real(row, value, field))

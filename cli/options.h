@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #define FOR(command) (1u << COMMAND_##command)
+#define ALL_COMMANDS ((1u << COMMAND_COUNT) - 1)
 
 enum command {
 #define COMMAND(NAME, name, arguments, least, most, text) COMMAND_##NAME,
@@ -18,6 +19,13 @@ enum command {
 struct real {
     bool given;
     double value;
+};
+
+enum { MOST_WORDS = 64 };
+
+struct list {
+    const char * words[MOST_WORDS];
+    int n;
 };
 
 struct options {
@@ -50,6 +58,12 @@ struct options {
     int seed;
     struct real compression_ratio_thold, logprob_thold, no_speech_thold;
     const char * type;
+    const char * imatrix;
+    struct list keep;
+    bool keep_embedding;
+    const char * encoder_type;
+    const char * report;
+    bool tensors, verify;
     const char * audio_root;
     bool strip_accents;
     bool json;
@@ -74,7 +88,7 @@ bool options_completion(const char * shell, FILE * to); /* false if there is non
 
 /* ---- the rows (options.c) ---- */
 
-enum kind { FLAG, TEXT, CHOICE, SET, INT, REAL };
+enum kind { FLAG, TEXT, LIST, CHOICE, SET, INT, REAL };
 
 struct command_row {
     const char * name;

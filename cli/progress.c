@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The bar on a terminal's stderr: percent, how many times faster than the sound, time left. */
+/* The bar on a terminal's stderr: percent, how many times faster than the sound if there is one, time left. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -43,8 +43,9 @@ void progress_show(struct progress * progress, int percent) {
             percent);
     if (percent > 0 && taken > 0) {
         int left = (int)(taken * (100 - percent) / percent + 0.5);
-        fprintf(stderr, "  %.1fx real time  %d:%02d left", progress->seconds * percent / 100 / taken, left / 60,
-                left % 60);
+        if (progress->seconds > 0)
+            fprintf(stderr, "  %.1fx real time", progress->seconds * percent / 100 / taken);
+        fprintf(stderr, "  %d:%02d left", left / 60, left % 60);
     }
     fflush(stderr);
     progress->shown = true;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A bar that shows how far a recording is. */
+/* A bar that shows how far the work is. */
 #ifndef SOTTO_CLI_PROGRESS_H
 #define SOTTO_CLI_PROGRESS_H
 
@@ -8,7 +8,7 @@
 
 struct progress {
     bool on, colour, shown;
-    double seconds; /* of sound to hear */
+    double seconds; /* of sound to hear; 0 = it is something else */
     double start;
 };
 void progress_init(struct progress * progress, bool wanted);

@@ -77,6 +77,7 @@ static enum sotto_status read_header(struct cursor * c, uint64_t * count) {
     uint64_t version = 0;
     uint64_t revision = 0;
     enum sotto_status status = read_number(c, &version, 4, "the version");
+    c->model->version = (uint32_t)version;
     if (status == SOTTO_OK && (version > 6 || version < 4))
         status = sotto_fail(SOTTO_E_MODEL_VERSION,
                             "sotto_convert: %s has version %llu at byte 0; read are 4 to 6: convert the model anew",

@@ -89,11 +89,6 @@ enum sotto_status sotto_i_from_gguf(struct whisper_source * source, const char *
 enum sotto_status sotto_i_from_hf(struct whisper_source * source, const char * path);
 enum sotto_status sotto_i_from_safetensors(struct whisper_source * source, const char * path);
 void sotto_i_whisper_source_free(struct whisper_source * source);
-/* Which of them reads `in`? (convert.c) IO, MODEL_FORMAT, MODEL_PICKLE. */
-typedef enum sotto_status (*whisper_reader)(struct whisper_source * source, const char * path);
-enum sotto_status sotto_i_models_recognise(const struct sotto_allocator * allocator, const char * in,
-                                           whisper_reader * reader);
-
 typedef enum sotto_status (*whisper_reader)(struct whisper_source * source, const char * path);
 /* Which of them reads `in` (recognise.c). IO, MODEL_FORMAT, MODEL_PICKLE, MEMORY. */
 enum sotto_status sotto_i_recognise(const struct sotto_allocator * allocator, const char * in, whisper_reader * reader);
@@ -255,6 +250,7 @@ struct ct2_alias {
 
 struct ct2_model {
     const struct sotto_allocator * allocator;
+    uint32_t version;
     struct models_stream stream;
     struct ct2_variable * variables;
     size_t n_variables, cap_variables;

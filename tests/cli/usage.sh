@@ -10,14 +10,14 @@ code 2 "$SOTTO" frobnicate
 says "frobnicate: no such command"
 code 0 "$SOTTO" help
 says "sotto convert" "$work/out"
-for command in transcribe eval convert models help completion; do
+for command in transcribe eval convert quantize inspect imatrix models help completion; do
     code 0 "$SOTTO" help $command
     says "sotto $command" "$work/out"
 done
 code 0 "$SOTTO" transcribe --help
 says "--language LANG" "$work/out"
 code 0 "$SOTTO" convert -h
-says "--type f32|f16" "$work/out"
+says "--type TYPE" "$work/out"
 code 2 "$SOTTO" help frobnicate
 
 code 2 "$SOTTO" transcribe
@@ -129,7 +129,8 @@ code 2 "$SOTTO" models path a b
 
 code 2 "$SOTTO" convert in
 code 2 "$SOTTO" convert in out more
-code 2 "$SOTTO" convert in out --type q4_0
+code 2 "$SOTTO" convert in out --type q9_9
+says "'q9_9' is no type of weights; there are f32 f16 q4_0 q4_1"
 code 3 "$SOTTO" convert /nonexistent "$work/x.gguf"
 says "SOTTO_E_IO"
 mkdir "$work/empty"

@@ -1,108 +1,26 @@
 /* SPDX-License-Identifier: MIT */
-/* SHA-256 as FIPS 180-4 has it. */
 #include "sha256.h"
 
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-/* Fractions of the square roots of the first 8 primes and of the cube roots of the first 64. */
-static const uint32_t square_roots[8] = {
-    0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19,
-};
-static const uint32_t cube_roots[64] = {
-    0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
-    0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174,
-    0xe49b69c1, 0xefbe4786, 0x0fc19dc6, 0x240ca1cc, 0x2de92c6f, 0x4a7484aa, 0x5cb0a9dc, 0x76f988da,
-    0x983e5152, 0xa831c66d, 0xb00327c8, 0xbf597fc7, 0xc6e00bf3, 0xd5a79147, 0x06ca6351, 0x14292967,
-    0x27b70a85, 0x2e1b2138, 0x4d2c6dfc, 0x53380d13, 0x650a7354, 0x766a0abb, 0x81c2c92e, 0x92722c85,
-    0xa2bfe8a1, 0xa81a664b, 0xc24b8b70, 0xc76c51a3, 0xd192e819, 0xd6990624, 0xf40e3585, 0x106aa070,
-    0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
-    0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2,
-};
-
-struct sha256 {
-    uint32_t h[8];
-    unsigned char block[64];
-    size_t n_block; /* bytes waiting in it */
-    uint64_t n;     /* bytes so far */
-};
-
-static uint32_t rotate(uint32_t x, int by) { return x >> by | x << (32 - by); }
-
-static void expand(const unsigned char * block, uint32_t w[64]) {
-    for (int i = 0; i < 16; i++)
-        w[i] = (uint32_t)block[4 * i] << 24 | (uint32_t)block[4 * i + 1] << 16 | (uint32_t)block[4 * i + 2] << 8 |
-               block[4 * i + 3];
-    for (int i = 16; i < 64; i++) {
-        uint32_t a = rotate(w[i - 15], 7) ^ rotate(w[i - 15], 18) ^ w[i - 15] >> 3;
-        uint32_t b = rotate(w[i - 2], 17) ^ rotate(w[i - 2], 19) ^ w[i - 2] >> 10;
-        w[i] = w[i - 16] + a + w[i - 7] + b;
-    }
-}
-
-static void compress(struct sha256 * s) {
-    uint32_t w[64];
-    uint32_t v[8];
-    expand(s->block, w);
-    memcpy(v, s->h, sizeof(v));
-    for (int i = 0; i < 64; i++) {
-        uint32_t choose = (v[4] & v[5]) ^ (~v[4] & v[6]);
-        uint32_t majority = (v[0] & v[1]) ^ (v[0] & v[2]) ^ (v[1] & v[2]);
-        uint32_t a = v[7] + (rotate(v[4], 6) ^ rotate(v[4], 11) ^ rotate(v[4], 25)) + choose + cube_roots[i] + w[i];
-        uint32_t b = (rotate(v[0], 2) ^ rotate(v[0], 13) ^ rotate(v[0], 22)) + majority;
-        memmove(v + 1, v, 7 * sizeof(*v));
-        v[4] += a;
-        v[0] = a + b;
-    }
-    for (int i = 0; i < 8; i++)
-        s->h[i] += v[i];
-    s->n_block = 0;
-}
-
-static void start(struct sha256 * s) {
-    *s = (struct sha256){ .n = 0 };
-    memcpy(s->h, square_roots, sizeof(s->h));
-}
-
-static void add(struct sha256 * s, const unsigned char * bytes, size_t n) {
-    s->n += n;
-    for (size_t i = 0; i < n; i++) {
-        s->block[s->n_block++] = bytes[i];
-        if (s->n_block == sizeof(s->block))
-            compress(s);
-    }
-}
-
-static void finish(struct sha256 * s, char hex[65]) {
-    static const unsigned char padding[64] = { 0x80 };
-    unsigned char length[8];
-    for (int i = 0; i < 8; i++)
-        length[i] = (unsigned char)(s->n * 8 >> (56 - 8 * i));
-    add(s, padding, 1 + (119 - s->n % 64) % 64);
-    add(s, length, sizeof(length));
-    for (int i = 0; i < 8; i++)
-        snprintf(hex + 8 * i, 9, "%08lx", (unsigned long)s->h[i]);
-}
+#include "cli/digest.c"
 
 void sha256_hex(const void * data, size_t n, char hex[65]) {
-    struct sha256 s;
-    start(&s);
-    add(&s, data, n);
-    finish(&s, hex);
+    struct digest s;
+    digest_start(&s);
+    digest_add(&s, data, n);
+    digest_finish(&s, hex);
 }
 
 bool sha256_file_hex(const char * path, char hex[65]) {
     unsigned char buffer[4096];
-    struct sha256 s;
+    struct digest s;
     FILE * file = fopen(path, "rb");
     if (!file)
         return false;
-    start(&s);
+    digest_start(&s);
     for (size_t n = fread(buffer, 1, sizeof(buffer), file); n > 0; n = fread(buffer, 1, sizeof(buffer), file))
-        add(&s, buffer, n);
+        digest_add(&s, buffer, n);
     bool ok = !ferror(file);
     fclose(file);
-    finish(&s, hex);
+    digest_finish(&s, hex);
     return ok;
 }
