@@ -7,8 +7,7 @@
 #ifndef SOTTO_CPU_GEMM_H
 #define SOTTO_CPU_GEMM_H
 
-#include "cpu/codes_kernels.h"
-#include "cpu/gemm_kernels.h"
+#include "cpu/kernels.h"
 
 /* Columns of b that are packed at once: 192 columns x one block of k as f32 are 192 KiB, which leaves most of an L2
  * cache of 512 KiB or more to the weights that pass by. A multiple of every level's strip. */
@@ -24,8 +23,8 @@ struct sotto_i_gemm_operand {
 };
 
 struct sotto_i_gemm {
-    const struct sotto_i_gemm_kernels * kernels;
-    const struct sotto_i_codes_kernels * codes;
+    const struct sotto_i_kernels * kernels;
+    bool bytes;                       /* round b to 8 bits (igemm_kernels.h); a's type has a form of codes */
     struct sotto_i_gemm_operand a, b; /* b is never packed */
     int64_t n, k;                     /* rows of a, length of the sums */
     float * const * columns;          /* where each column of y begins, instead of y and ldy; NULL: evenly spaced */
@@ -38,6 +37,9 @@ struct sotto_i_gemm {
 struct sotto_i_gemm_rect {
     int64_t row0, row1, col0, col1;
 };
+
+/* MUL_MAT and MUL_MAT_ID round b to bytes where a is quantised, unless the node asks for f32. */
+bool sotto_i_gemm_in_bytes(const struct sotto_tensor * node);
 
 size_t sotto_i_gemm_scratch(void);
 void sotto_i_gemm_run(const struct sotto_i_gemm * g, const struct sotto_i_gemm_rect * rect);

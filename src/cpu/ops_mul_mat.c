@@ -94,7 +94,7 @@ static void run_unit(const struct sotto_i_cpu_task * task, const struct sotto_te
     const struct sotto_tensor *a = node->src[0], *b = node->src[1];
     const int64_t i2 = batch % s->batches2, i3 = batch / s->batches2;
     struct sotto_i_gemm g = {
-        .kernels = &task->kernels->gemm, .codes = &task->kernels->codes, .n = s->n, .k = s->k, .scratch = task->scratch
+        .kernels = task->kernels, .bytes = sotto_i_gemm_in_bytes(node), .n = s->n, .k = s->k, .scratch = task->scratch
     };
     struct sotto_i_gemm_rect rect;
     if (s->k > 0) {

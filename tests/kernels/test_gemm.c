@@ -304,7 +304,8 @@ static void check_driver(const struct level * l, const struct product * p, bool 
     void * scratch = NULL;
     assert_int_equal(posix_memalign(&scratch, SOTTO_DATA_ALIGN, sotto_i_gemm_scratch()), 0);
     y[0] = y[n - 1] = 12345.0f;
-    struct sotto_i_gemm g = { .kernels = &l->k, .n = p->n, .k = p->k, .y = y + 1, .ldy = p->n, .scratch = scratch };
+    const struct sotto_i_kernels kernels = { .gemm = l->k };
+    struct sotto_i_gemm g = { .kernels = &kernels, .n = p->n, .k = p->k, .y = y + 1, .ldy = p->n, .scratch = scratch };
     g.a.data = packed ? panels.data : p->a.data;
     g.a.type = p->a_type;
     g.a.packed = packed;
