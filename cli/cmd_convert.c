@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* sotto convert IN OUT.gguf|OUT.bin */
-#include "cli/conversion.h"
+#include "cli/convert_run.h"
 
 enum exit_code command_convert(const struct options * options) {
     signals_watch();

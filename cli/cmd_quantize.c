@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* sotto quantize IN OUT TYPE, in the order of whisper.cpp's program; sotto quantize --report TSV IN [TYPE...] */
-#include "cli/conversion.h"
+#include "cli/convert_run.h"
 #include "cli/quantize_report.h"
 
 static enum exit_code quantize(struct conversion * conversion, const struct options * options) {

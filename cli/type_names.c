@@ -6,7 +6,7 @@
 
 #include "sotto/quant.h"
 
-#include "cli/conversion.h"
+#include "cli/convert_run.h"
 
 /* Those that files may hold. */
 static bool is_for_weights(enum sotto_type type) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What convert and quantize share: from options to a written model. */
-#ifndef SOTTO_CLI_CONVERSION_H
-#define SOTTO_CLI_CONVERSION_H
+#ifndef SOTTO_CLI_CONVERT_RUN_H
+#define SOTTO_CLI_CONVERT_RUN_H
 
 #include "sotto/models.h"
 

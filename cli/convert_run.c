@@ -2,7 +2,7 @@
 /* From the options of convert and quantize to a written model. */
 #include <string.h>
 
-#include "cli/conversion.h"
+#include "cli/convert_run.h"
 
 /* "PATTERN=TYPE"; the last = counts, since patterns may hold one. */
 static bool add_rule(struct conversion * c, const char * command, const char * word) {
