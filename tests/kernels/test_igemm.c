@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Kernels of products in 8 bits: every level of this machine against the scalar definition, bit for bit.
+/* Products in 8 bits, kernels and driver: every level of this machine against the definition, bit for bit.
  *
  *     test_igemm [SEED] [--bench]
  *
@@ -17,7 +17,8 @@
 
 #include <cmocka.h>
 
-#include "cpu/igemm_kernels.h"
+#include "cpu/gemm.h"
+#include "cpu/panel.h"
 #include "guarded.h"
 
 enum { PANEL = SOTTO_CPU_PANEL, BLOCK = SOTTO_I_K_BLOCK, ROUND = SOTTO_I_ROUND_BLOCK };
@@ -27,6 +28,7 @@ static struct dice dice;
 static struct sotto_i_igemm_kernels scalar;
 
 struct level {
+    const struct sotto_i_kernels * all;
     struct sotto_i_igemm_kernels k;
     const char * name;
 };
@@ -195,6 +197,147 @@ static void rounding(void ** arg) {
     }
 }
 
+/* ---- driver ---- */
+
+/* A product: quantised rows [n][k] as bytes, columns [m][k], and the result by docs/numerics.md, "Products in bytes". */
+struct product {
+    enum sotto_type type;
+    int64_t n, m, k;
+    size_t row_size;
+    struct guarded a, b;
+    float * want; /* [m][n] */
+};
+
+/* Sub-blocks of one row as codes: through a panel in which it is lane 0. */
+static void row_codes(const struct product * p, int64_t row, uint8_t * code, float * scale, float * min) {
+    static _Alignas(64) uint8_t panel[PANEL * 4096], codes[PANEL * 4096];
+    static _Alignas(64) float scales[PANEL * 256], mins[PANEL * 256];
+    const struct sotto_type_traits * type = sotto_get_type_traits(p->type);
+    const int64_t blocks = p->k / type->blck_size, subs = p->k / sotto_i_codes_form(p->type)->sub;
+    struct sotto_i_codes_kernels k;
+    sotto_i_codes_init(&k, SOTTO_CPU_LEVEL_C);
+    memset(panel, 0, sizeof(panel));
+    sotto_i_panel_set(p->type, panel, 0, 0, blocks, (char *)p->a.data + (size_t)row * p->row_size);
+    k.unpack[p->type](panel, blocks, &(struct sotto_i_codes){ codes, scales, mins });
+    for (int64_t l = 0; l < p->k; l++) {
+        code[l] = codes[l / 4 * PANEL * 4 + l % 4];
+    }
+    for (int64_t s = 0; s < subs; s++) {
+        scale[s] = scales[s * PANEL];
+        min[s] = sotto_i_codes_form(p->type)->mins ? mins[s * PANEL] : 0.0f;
+    }
+}
+
+static float definition(const struct product * p, const uint8_t * code, const float * scale, const float * min,
+                        const int8_t * q, const float * d) {
+    const struct sotto_i_codes_form * form = sotto_i_codes_form(p->type);
+    float y = 0.0f;
+    for (int64_t l0 = 0; l0 < p->k; l0 += BLOCK) {
+        float block = 0.0f;
+        for (int64_t l = l0; l < p->k && l < l0 + BLOCK; l += form->sub) {
+            int32_t sum = 0, of_q = 0;
+            for (int i = 0; i < form->sub; i++) {
+                sum += (code[l + i] - form->offset) * q[l + i];
+                of_q += q[l + i];
+            }
+            block = fmaf((float)sum, scale[l / form->sub] * d[l / ROUND], block);
+            if (form->mins) {
+                block = fmaf(-min[l / form->sub], d[l / ROUND] * (float)of_q, block);
+            }
+        }
+        y = l0 == 0 ? block : y + block;
+    }
+    return y;
+}
+
+static struct product product_new(enum sotto_type type, int64_t n, int64_t m, int64_t k) {
+    struct product p = { .type = type, .n = n, .m = m, .k = k, .row_size = sotto_row_size(type, k) };
+    p.a = guarded_new((size_t)n * p.row_size);
+    p.b = floats((size_t)(m * k));
+    p.want = malloc((size_t)(n * m) * sizeof(float));
+    for (size_t i = 0; i < (size_t)n * p.row_size;
+         i++) { /* few bytes make a scale that is not finite: 0x7C and above */
+        ((uint8_t *)p.a.data)[i] = (uint8_t)(dice_next(&dice) % 0x78);
+    }
+    static uint8_t code[4096];
+    static float scale[256], min[256], d[128];
+    static int8_t q[4096];
+    static int32_t sums[256];
+    for (int64_t i = 0; i < n; i++) {
+        row_codes(&p, i, code, scale, min);
+        for (int64_t j = 0; j < m; j++) {
+            scalar.round((float *)p.b.data + j * k, k, q, d, sums);
+            p.want[j * n + i] = definition(&p, code, scale, min, q, d);
+        }
+    }
+    return p;
+}
+
+static struct guarded to_panels(const struct product * p) {
+    const int64_t panels = (p->n + PANEL - 1) / PANEL, blocks = p->k / sotto_blck_size(p->type);
+    struct guarded g = guarded_new((size_t)(panels * PANEL) * p->row_size);
+    for (int64_t r = 0; r < p->n; r++) {
+        sotto_i_panel_set(p->type, (char *)g.data + (size_t)(r / PANEL * PANEL) * p->row_size, (int)(r % PANEL), 0,
+                          blocks, (char *)p->a.data + (size_t)r * p->row_size);
+    }
+    return g;
+}
+
+static void check_driver(const struct level * l, const struct product * p, bool packed) {
+    struct guarded panels = to_panels(p);
+    float * y = calloc((size_t)(p->n * p->m), sizeof(float));
+    void * scratch = NULL;
+    assert_int_equal(posix_memalign(&scratch, SOTTO_DATA_ALIGN, sotto_i_gemm_scratch()), 0);
+    struct sotto_i_gemm g = {
+        .kernels = l->all, .bytes = true, .n = p->n, .k = p->k, .y = y, .ldy = p->n, .scratch = scratch
+    };
+    g.a = (struct sotto_i_gemm_operand){
+        packed ? panels.data : p->a.data, p->type, packed, { sotto_type_size(p->type), p->row_size }, NULL
+    };
+    g.b = (struct sotto_i_gemm_operand){ p->b.data, SOTTO_TYPE_F32, false, { 4, (size_t)p->k * 4 }, NULL };
+    const int64_t row = p->n / 2 / PANEL * PANEL, col = p->m / 3;
+    const struct sotto_i_gemm_rect parts[] = {
+        { 0, row, 0, col }, { row, p->n, 0, col }, { 0, row, col, p->m }, { row, p->n, col, p->m }
+    };
+    for (int i = 0; i < 4; i++) {
+        sotto_i_gemm_run(&g, &parts[i]);
+    }
+    for (int64_t i = 0; i < p->n * p->m; i++) {
+        if (!same(y[i], p->want[i])) {
+            fail_msg("seed %llu: %s%s at level %s, %d rows, %d columns, k %d: element %d is %a, should be %a",
+                     (unsigned long long)seed, sotto_type_name(p->type), packed ? " packed" : "", l->name, (int)p->n,
+                     (int)p->m, (int)p->k, (int)i, (double)y[i], (double)p->want[i]);
+        }
+    }
+    free(y);
+    free(scratch);
+    guarded_free(&panels);
+}
+
+static void driver(void ** arg) {
+    static const int64_t shapes[][3] = { { 1, 1, 1 }, { 17, 2, 3 }, { 40, 13, 2 }, { 33, 27, 1 }, { 150, 5, 1 } };
+    for (int type = 0; type < SOTTO_TYPE_COUNT; type++) {
+        if (sotto_i_codes_form((enum sotto_type)type)->sub == 0) {
+            continue;
+        }
+        for (size_t i = 0; i < sizeof(shapes) / sizeof(*shapes); i++) {
+            struct product p = product_new((enum sotto_type)type, shapes[i][0], shapes[i][1],
+                                           shapes[i][2] * sotto_blck_size((enum sotto_type)type));
+            check_driver(*arg, &p, true);
+            check_driver(*arg, &p, false);
+            free(p.want);
+            guarded_free(&p.a);
+            guarded_free(&p.b);
+        }
+    }
+    /* more than a group of columns, several blocks of k with a rest */
+    struct product p = product_new(SOTTO_TYPE_Q8_0, 20, SOTTO_I_GEMM_GROUP + 5, 2 * BLOCK + 32);
+    check_driver(*arg, &p, true);
+    free(p.want);
+    guarded_free(&p.a);
+    guarded_free(&p.b);
+}
+
 /* ---- timing ---- */
 
 static double now(void) {
@@ -253,15 +396,17 @@ int main(int argc, char ** argv) {
     for (int i = 0; i <= (int)sotto_cpu_best_level(); i++) {
         struct level * l = &levels[i];
         l->name = sotto_cpu_level_name((enum sotto_cpu_level)i);
-        sotto_i_igemm_init(&l->k, (enum sotto_cpu_level)i);
+        l->all = sotto_i_kernels_for((enum sotto_cpu_level)i);
+        l->k = l->all->igemm;
         dice.state = seed;
         if (bench) {
             bench_level(l);
             continue;
         }
         const struct CMUnitTest tests[] = { { "tiles", tiles, NULL, NULL, l },
-                                            { "rounding", rounding, NULL, NULL, l } };
-        failed += _cmocka_run_group_tests(l->name, tests, 2, NULL, NULL);
+                                            { "rounding", rounding, NULL, NULL, l },
+                                            { "driver", driver, NULL, NULL, l } };
+        failed += _cmocka_run_group_tests(l->name, tests, 3, NULL, NULL);
     }
     return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }
