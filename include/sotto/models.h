@@ -9,7 +9,11 @@
  * Read, and recognised by content:
  *   GGUF         sotto's own form
  *   .bin         whisper.cpp's form
- *   CTranslate2  a folder with model.bin, or its numbered parts; config.json; vocabulary.txt or vocabulary.json
+ *   CTranslate2  a folder with model.bin, or its numbered parts; config.json; vocabulary.txt or vocabulary.json. Weights
+ *                in i8 and i16 with their scales too
+ *   Hugging Face a folder with config.json and model.safetensors, or its shards and their index; tokenizer.json, or
+ *                vocab.json and added_tokens.json; generation_config.json and preprocessor_config.json if they are there.
+ *                Or the path of a safetensors file in such a folder
  * Written: GGUF, or .bin if the output's name ends so. No number in a file is trusted before it is checked. */
 #ifndef SOTTO_MODELS_H
 #define SOTTO_MODELS_H
@@ -66,13 +70,14 @@ SOTTO_API struct sotto_convert_params sotto_convert_default_params(void);
  * F32, F16, BF16 or any quantised type of files; in .bin the ones that it has (F32, F16, BF16, Q4_0 to Q8_0, Q2_K to
  * Q6_K). Convolutions, whose rows are short, become F16, or F32 if that is asked for. A matrix whose rows are no whole
  * blocks of a type becomes Q8_0, else F16, and a warning says so. COUNT: quantised weights keep their types; without
- * any, F16 if all weights are, else F32. Values whose type stays are copied, bit for bit.
+ * any, F16 if all weights are, else F32; CTranslate2's i8 counts as Q8_0, its i16 as F16. Values whose type stays are
+ * copied, bit for bit.
  *
  *   NULLARG                     a path; no imatrix, or none of a weight, for IQ2_XXS, IQ2_XS and IQ1_S
  *   PARAM                       a type, or one that .bin lacks; the number of threads; a rule that fits no weight; an
  *                               imatrix of another model; `in` and `out` are one file
- *   UNSUPPORTED (a container or weights not read yet), ABORTED, MEMORY
- *   IO                          a file is missing or unreadable
+ *   ABORTED, MEMORY
+ *   IO, LIMIT                   a file is missing or unreadable; a file of JSON is larger than 16 MiB
  *   MODEL_FORMAT, _PICKLE       no container that sotto knows; one that it does not read
  *   MODEL_VERSION, _QUANT_VERSION, _ARCH       a newer or much older container; another kind of model
  *   MODEL_TRUNCATED, _CORRUPT   it ends too early; it contradicts itself
