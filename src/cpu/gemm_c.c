@@ -47,9 +47,11 @@ void sotto_i_gemm_init(struct sotto_i_gemm_kernels * kernels, enum sotto_cpu_lev
 #if defined(__x86_64__)
     if (level >= SOTTO_CPU_LEVEL_AVX2) {
         sotto_i_gemm_init_avx2(kernels);
+        sotto_i_unpack_init_avx2(kernels);
     }
     if (level >= SOTTO_CPU_LEVEL_AVX512) {
         sotto_i_gemm_init_avx512(kernels);
+        sotto_i_unpack_init_avx512(kernels);
     }
 #else
     (void)level;

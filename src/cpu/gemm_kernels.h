@@ -64,5 +64,8 @@ void sotto_i_gemm_init(struct sotto_i_gemm_kernels * kernels, enum sotto_cpu_lev
 /* Raise the slots of one level over those of the level below. */
 void sotto_i_gemm_init_avx2(struct sotto_i_gemm_kernels * kernels);
 void sotto_i_gemm_init_avx512(struct sotto_i_gemm_kernels * kernels);
+/* Likewise the slots `unpack` of quantised types (unpack_text.h). */
+void sotto_i_unpack_init_avx2(struct sotto_i_gemm_kernels * kernels);
+void sotto_i_unpack_init_avx512(struct sotto_i_gemm_kernels * kernels);
 
 #endif

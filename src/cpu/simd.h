@@ -104,6 +104,16 @@ SIMD_INLINE VI v_to_int(V a) { return _mm512_cvtps_epi32(a); } /* nearest even *
 SIMD_INLINE V vi_to_float(VI a) { return _mm512_cvtepi32_ps(a); }
 SIMD_INLINE VI vi_load(const void * p) { return _mm512_loadu_si512(p); }
 SIMD_INLINE VI vi_load_u16(const uint16_t * p) { return _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)p)); }
+SIMD_INLINE VI vi_load_u8(const void * p) { return _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)p)); }
+SIMD_INLINE VI vi_load_i8(const void * p) { return _mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)p)); }
+/* each lane shifted right by its own amount */
+SIMD_INLINE VI vi_shr_each(VI a, VI n) { return _mm512_srlv_epi32(a, n); }
+/* the binary16 at p, any alignment, in all lanes */
+SIMD_INLINE V v_set1_f16(const void * p) {
+    int16_t bits;
+    memcpy(&bits, p, sizeof(bits));
+    return _mm512_cvtph_ps(_mm256_set1_epi16(bits));
+}
 SIMD_INLINE VI vi_max(VI a, VI b) { return _mm512_max_epi32(a, b); }
 SIMD_INLINE int32_t vi_greatest(VI a) { return _mm512_reduce_max_epi32(a); }
 /* lanes -128..127 as bytes */
@@ -173,6 +183,14 @@ SIMD_INLINE VI v_to_int(V a) { return _mm256_cvtps_epi32(a); }
 SIMD_INLINE V vi_to_float(VI a) { return _mm256_cvtepi32_ps(a); }
 SIMD_INLINE VI vi_load(const void * p) { return _mm256_loadu_si256((const __m256i *)p); }
 SIMD_INLINE VI vi_load_u16(const uint16_t * p) { return _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)p)); }
+SIMD_INLINE VI vi_load_u8(const void * p) { return _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)p)); }
+SIMD_INLINE VI vi_load_i8(const void * p) { return _mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)p)); }
+SIMD_INLINE VI vi_shr_each(VI a, VI n) { return _mm256_srlv_epi32(a, n); }
+SIMD_INLINE V v_set1_f16(const void * p) {
+    int16_t bits;
+    memcpy(&bits, p, sizeof(bits));
+    return _mm256_cvtph_ps(_mm_set1_epi16(bits));
+}
 SIMD_INLINE VI vi_max(VI a, VI b) { return _mm256_max_epi32(a, b); }
 SIMD_INLINE int32_t vi_greatest(VI a) {
     __m128i m = _mm_max_epi32(_mm256_castsi256_si128(a), _mm256_extracti128_si256(a, 1));
