@@ -24,11 +24,11 @@ static void bf16_from_float(const float * x, void * y, int64_t n) { sotto_fp32_t
 #define CONVERT_Q5_1       sotto_i_q5_1_to_float, sotto_i_q5_1_from_float
 #define CONVERT_Q8_0       sotto_i_q8_0_to_float, sotto_i_q8_0_from_float
 #define CONVERT_Q8_1       NULL, sotto_i_q8_1_from_float
-#define CONVERT_Q2_K       sotto_i_q2_k_to_float, NULL
-#define CONVERT_Q3_K       sotto_i_q3_k_to_float, NULL
-#define CONVERT_Q4_K       sotto_i_q4_k_to_float, NULL
-#define CONVERT_Q5_K       sotto_i_q5_k_to_float, NULL
-#define CONVERT_Q6_K       sotto_i_q6_k_to_float, NULL
+#define CONVERT_Q2_K       sotto_i_q2_k_to_float, sotto_i_q2_k_from_float
+#define CONVERT_Q3_K       sotto_i_q3_k_to_float, sotto_i_q3_k_from_float
+#define CONVERT_Q4_K       sotto_i_q4_k_to_float, sotto_i_q4_k_from_float
+#define CONVERT_Q5_K       sotto_i_q5_k_to_float, sotto_i_q5_k_from_float
+#define CONVERT_Q6_K       sotto_i_q6_k_to_float, sotto_i_q6_k_from_float
 #define CONVERT_Q8_K       NONE
 #define CONVERT_IQ2_XXS    NONE
 #define CONVERT_IQ2_XS     NONE

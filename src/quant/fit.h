@@ -7,6 +7,7 @@
 #ifndef SOTTO_QUANT_FIT_H
 #define SOTTO_QUANT_FIT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum { FIT_MAX = 32 };
@@ -22,5 +23,20 @@ float sotto_i_sum_of_squares(const float * x, int64_t n);
 
 /* x ~ scale * code, codes 0..top, for values that are >= 0 (a negative one may get a negative code, >= -127). */
 float sotto_i_fit_positive(const float * x, const float * w, int n, int top, int8_t * codes);
+
+/* x ~ scale * code - minimum, codes 0..top, minimum >= 0. */
+struct sotto_i_offset_search {
+    int top;
+    float first, step; /* trial k spreads the values over top + first + step * k codes */
+    int trials;        /* the last k */
+    bool absolute;     /* errors count as they are, not squared */
+};
+void sotto_i_fit_offset(const struct sotto_i_offset_search * how, const float * x, const float * w, int groups, int n,
+                        float * scales, float * minima, uint8_t * codes);
+
+/* x ~ scale * (code - half), codes 0..2 half - 1, the scale of either sign; w NULL: squares of x. */
+void sotto_i_fit_signed(int half, const float * x, const float * w, int groups, int n, float * scales, uint8_t * codes);
+/* The same by moving single codes from one start instead of trying many scales; weights are squares of x. */
+void sotto_i_fit_signed_moving(int half, const float * x, int groups, int n, float * scales, uint8_t * codes);
 
 #endif
