@@ -20,12 +20,15 @@ static inline float largest_magnitude(const float * x, int n) {
     return a;
 }
 
-/* The first of the values whose magnitude is the largest, a; 0 for none. */
+/* The first of the values whose magnitude is the largest, a; +0 for none and for zeros of either sign. */
 static inline float first_extreme(const float * x, int n, float a) {
     int up = 0, down = 0;
     for (int i = 0; i < n; i++) {
         up |= x[i] == a;
         down |= x[i] == -a;
+    }
+    if (a == 0.0f) {
+        return 0.0f;
     }
     if (up != down) {
         return up ? a : -a;
