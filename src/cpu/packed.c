@@ -7,6 +7,7 @@
 
 #include "core/checked.h"
 #include "core/tensor_impl.h"
+#include "cpu/advise.h"
 #include "cpu/buffer.h"
 #include "cpu/panel.h"
 
@@ -191,7 +192,11 @@ static sotto_backend_buffer_t alloc_buffer(sotto_backend_buffer_type_t buft, siz
         .copy_tensor = copy_tensor,
         .clear = sotto_i_cpu_buffer_clear,
     };
-    return sotto_i_cpu_buffer_new(buft, &iface, size, allocator);
+    sotto_backend_buffer_t buffer = sotto_i_cpu_buffer_new(buft, &iface, size, allocator);
+    if (buffer) {
+        sotto_i_advise_large_pages(sotto_i_cpu_buffer_base(buffer), size);
+    }
+    return buffer;
 }
 
 static bool is_host(sotto_backend_buffer_type_t buft) {
