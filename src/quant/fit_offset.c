@@ -21,15 +21,15 @@ static void begin(struct groups * g, int n) {
     struct lanes lo = all_lanes(INFINITY), hi = all_lanes(-INFINITY);
     struct lanes sum_w = all_lanes(0.0f), sum_x = all_lanes(0.0f);
     for (int i = 0; i < n; i++) {
-        EACH_LANE(l) {
-            const float x = g->x[i].at[l], w = g->w[i].at[l];
-            lo.at[l] = x < lo.at[l] ? x : lo.at[l];
-            hi.at[l] = x > hi.at[l] ? x : hi.at[l];
-            sum_w.at[l] += w;
-            sum_x.at[l] += w * x;
+        EACH_PART(p) {
+            const f4 x = g->x[i].part[p], w = g->w[i].part[p];
+            lo.part[p] = f4_min(x, lo.part[p]);
+            hi.part[p] = f4_max(x, hi.part[p]);
+            sum_w.part[p] += w;
+            sum_x.part[p] += w * x;
         }
     }
-    EACH_LANE(l) { lo.at[l] = lo.at[l] > 0.0f ? 0.0f : lo.at[l]; }
+    EACH_PART(p) { lo.part[p] = f4_where(lo.part[p] > 0.0f, f4_all(0.0f), lo.part[p]); }
     g->min = lo;
     g->largest = hi;
     g->sum_w = sum_w;
@@ -40,9 +40,9 @@ static void begin(struct groups * g, int n) {
 static inline void measure(const struct groups * g, int n, bool absolute, struct trial * t) {
     struct lanes sum = all_lanes(0.0f);
     for (int i = 0; i < n; i++) {
-        EACH_LANE(l) {
-            const float d = t->scale.at[l] * t->code[i].at[l] + t->min.at[l] - g->x[i].at[l];
-            sum.at[l] += g->w[i].at[l] * (absolute ? fabsf(d) : d * d);
+        EACH_PART(p) {
+            const f4 d = t->scale.part[p] * t->code[i].part[p] + t->min.part[p] - g->x[i].part[p];
+            sum.part[p] += g->w[i].part[p] * (absolute ? f4_abs(d) : d * d);
         }
     }
     t->error = sum;
@@ -52,13 +52,13 @@ static inline void measure(const struct groups * g, int n, bool absolute, struct
 static inline void round_codes(const struct groups * g, int n, float top, struct trial * t) {
     struct lanes a = all_lanes(0.0f), b = all_lanes(0.0f), c = all_lanes(0.0f);
     for (int i = 0; i < n; i++) {
-        EACH_LANE(l) {
-            const float x = g->x[i].at[l];
-            const float code = q_even(t->s.at[l] * (x - g->min.at[l]), 0.0f, top), wl = g->w[i].at[l] * code;
-            t->code[i].at[l] = code;
-            a.at[l] += wl;
-            b.at[l] += wl * code;
-            c.at[l] += wl * x;
+        EACH_PART(p) {
+            const f4 x = g->x[i].part[p];
+            const f4 code = f4_even(t->s.part[p] * (x - g->min.part[p]), 0.0f, top), wl = g->w[i].part[p] * code;
+            t->code[i].part[p] = code;
+            a.part[p] += wl;
+            b.part[p] += wl * code;
+            c.part[p] += wl * x;
         }
     }
     t->a = a;
@@ -68,37 +68,37 @@ static inline void round_codes(const struct groups * g, int n, float top, struct
 
 /* The scale and minimum that fit the codes best. Codes that do not determine them give some of infinite error. */
 static void solve(const struct groups * g, struct trial * t) {
-    EACH_LANE(l) {
-        const float w = g->sum_w.at[l], x = g->sum_x.at[l], a = t->a.at[l], b = t->b.at[l], c = t->c.at[l];
-        const float determinant = w * b - a * a;
-        const float scale = (w * c - x * a) / determinant, min = (b * x - a * c) / determinant;
-        t->scale.at[l] = min > 0.0f ? c / b : scale;
-        t->min.at[l] = min > 0.0f ? 0.0f : min;
-        t->min.at[l] = determinant > 0.0f ? t->min.at[l] : -INFINITY;
+    EACH_PART(p) {
+        const f4 w = g->sum_w.part[p], x = g->sum_x.part[p], a = t->a.part[p], b = t->b.part[p], c = t->c.part[p];
+        const f4 determinant = w * b - a * a;
+        const f4 scale = (w * c - x * a) / determinant, min = (b * x - a * c) / determinant;
+        const i4 above = min > 0.0f;
+        t->scale.part[p] = f4_where(above, c / b, scale);
+        t->min.part[p] = f4_where(determinant > 0.0f, f4_where(above, f4_all(0.0f), min), f4_all(-INFINITY));
     }
 }
 
 static void keep_better(struct groups * g, const struct trial * t) {
-    EACH_LANE(l) {
-        const bool better = t->error.at[l] < g->error.at[l];
-        g->s_min.at[l] = better ? g->min.at[l] : g->s_min.at[l];
-        g->s.at[l] = better ? t->s.at[l] : g->s.at[l];
-        g->error.at[l] = better ? t->error.at[l] : g->error.at[l];
-        g->scale.at[l] = better ? t->scale.at[l] : g->scale.at[l];
-        g->min.at[l] = better ? t->min.at[l] : g->min.at[l];
+    EACH_PART(p) {
+        const i4 better = t->error.part[p] < g->error.part[p];
+        g->s_min.part[p] = f4_where(better, g->min.part[p], g->s_min.part[p]);
+        g->s.part[p] = f4_where(better, t->s.part[p], g->s.part[p]);
+        g->error.part[p] = f4_where(better, t->error.part[p], g->error.part[p]);
+        g->scale.part[p] = f4_where(better, t->scale.part[p], g->scale.part[p]);
+        g->min.part[p] = f4_where(better, t->min.part[p], g->min.part[p]);
     }
 }
 
 /* Spread the values from the minimum to the largest over `spread` codes. */
 static void spread_over(const struct groups * g, float spread, struct trial * t) {
-    EACH_LANE(l) { t->s.at[l] = spread / (g->largest.at[l] - g->min.at[l]); }
+    EACH_PART(p) { t->s.part[p] = spread / (g->largest.part[p] - g->min.part[p]); }
 }
 
 static inline void search(struct groups * g, int n, const struct sotto_i_offset_search * how, bool absolute) {
     const float top = (float)how->top;
     struct trial t;
     spread_over(g, top, &t);
-    EACH_LANE(l) { t.scale.at[l] = 1.0f / t.s.at[l]; }
+    EACH_PART(p) { t.scale.part[p] = 1.0f / t.s.part[p]; }
     t.min = g->min;
     round_codes(g, n, top, &t);
     measure(g, n, absolute, &t);
@@ -115,11 +115,16 @@ static inline void search(struct groups * g, int n, const struct sotto_i_offset_
     }
 }
 
-/* Codes of lane l, all 0 if there is no scale. */
-static void put_codes(const struct groups * g, int l, int n, float top, bool flat, uint8_t * codes) {
+/* Scale, minimum and codes of lane l, whose smallest value (or 0) is given. */
+static void put_group(const struct groups * g, int l, int n, float top, float smallest, float * scale, float * min,
+                      uint8_t * codes) {
+    const bool flat = !(get_lane(&g->largest, l) > smallest); /* equal values, none below 0 */
+    const float s = get_lane(&g->s, l), s_min = get_lane(&g->s_min, l);
     for (int i = 0; i < n; i++) {
-        codes[i] = flat ? 0 : (uint8_t)q_even(g->s.at[l] * (g->x[i].at[l] - g->s_min.at[l]), 0.0f, top);
+        codes[i] = flat ? 0 : (uint8_t)q_even(s * (get_lane(&g->x[i], l) - s_min), 0.0f, top);
     }
+    *scale = flat ? 0.0f : get_lane(&g->scale, l);
+    *min = flat ? -smallest : -get_lane(&g->min, l);
 }
 
 void sotto_i_fit_offset(const struct sotto_i_offset_search * how, const float * x, const float * w, int groups, int n,
@@ -137,10 +142,8 @@ void sotto_i_fit_offset(const struct sotto_i_offset_search * how, const float * 
             search(&g, n, how, false);
         }
         for (int l = 0; l < used; l++) {
-            const bool flat = !(g.largest.at[l] > smallest.at[l]); /* equal values, none below 0 */
-            scales[first + l] = flat ? 0.0f : g.scale.at[l];
-            minima[first + l] = flat ? -smallest.at[l] : -g.min.at[l];
-            put_codes(&g, l, n, (float)how->top, flat, codes + (first + l) * n);
+            put_group(&g, l, n, (float)how->top, get_lane(&smallest, l), scales + first + l, minima + first + l,
+                      codes + (first + l) * n);
         }
     }
 }

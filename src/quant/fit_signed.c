@@ -9,7 +9,7 @@ struct groups {
     struct lanes xl, ll; /* sums of w x l and w l l over the codes l */
 };
 
-static bool next_to_nothing(float largest) { return largest < 1e-15f; }
+static const float NOTHING = 1e-15f; /* below, values have no scale */
 
 /* Values, weights (NULL: squares) and extremes of up to LANES groups. */
 static void begin(struct groups * g, const float * x, const float * w, int groups, int n) {
@@ -17,29 +17,29 @@ static void begin(struct groups * g, const float * x, const float * w, int group
     gather_lanes(x, groups, n, g->x);
     gather_lanes(w ? w : x, groups, n, g->w);
     for (int i = 0; i < n; i++) {
-        EACH_LANE(l) {
-            const float v = g->x[i].at[l], size = fabsf(v);
-            extreme.at[l] = size > largest.at[l] ? v : extreme.at[l];
-            largest.at[l] = size > largest.at[l] ? size : largest.at[l];
-            g->w[i].at[l] = w ? g->w[i].at[l] : v * v;
-            g->wx[i].at[l] = g->w[i].at[l] * v;
+        EACH_PART(p) {
+            const f4 v = g->x[i].part[p], size = f4_abs(v);
+            extreme.part[p] = f4_where(size > largest.part[p], v, extreme.part[p]);
+            largest.part[p] = f4_max(size, largest.part[p]);
+            g->w[i].part[p] = w ? g->w[i].part[p] : v * v;
+            g->wx[i].part[p] = g->w[i].part[p] * v;
         }
     }
-    EACH_LANE(l) { extreme.at[l] = next_to_nothing(largest.at[l]) ? 1.0f : extreme.at[l]; }
+    EACH_PART(p) { extreme.part[p] = f4_where(largest.part[p] < NOTHING, f4_all(1.0f), extreme.part[p]); }
     g->largest = largest;
     g->extreme = extreme;
 }
 
-static inline float code_of(float s, float x, float half) { return q_even(s * x, -half, half - 1.0f); }
+static inline f4 code_of(f4 s, f4 x, float half) { return f4_even(s * x, -half, half - 1.0f); }
 
 /* The sums for codes made with the inverse scales s. */
 static inline void sum_codes(struct groups * g, int n, float half, const struct lanes * s) {
     struct lanes xl = all_lanes(0.0f), ll = all_lanes(0.0f);
     for (int i = 0; i < n; i++) {
-        EACH_LANE(l) {
-            const float code = code_of(s->at[l], g->x[i].at[l], half);
-            xl.at[l] += g->wx[i].at[l] * code;
-            ll.at[l] += g->w[i].at[l] * code * code;
+        EACH_PART(p) {
+            const f4 code = code_of(s->part[p], g->x[i].part[p], half);
+            xl.part[p] += g->wx[i].part[p] * code;
+            ll.part[p] += g->w[i].part[p] * code * code;
         }
     }
     g->xl = xl;
@@ -47,41 +47,41 @@ static inline void sum_codes(struct groups * g, int n, float half, const struct 
 }
 
 static void first_trial(struct groups * g, int n, float half) {
-    EACH_LANE(l) { g->s.at[l] = -half / g->extreme.at[l]; }
+    EACH_PART(p) { g->s.part[p] = -half / g->extreme.part[p]; }
     sum_codes(g, n, half, &g->s);
-    EACH_LANE(l) {
-        const float scale = g->xl.at[l] / g->ll.at[l];
-        g->scale.at[l] = g->ll.at[l] != 0.0f ? scale : 0.0f;
-        g->best.at[l] = g->scale.at[l] * g->xl.at[l];
+    EACH_PART(p) {
+        const f4 scale = g->xl.part[p] / g->ll.part[p];
+        g->scale.part[p] = f4_where(g->ll.part[p] != 0.0f, scale, f4_all(0.0f));
+        g->best.part[p] = g->scale.part[p] * g->xl.part[p];
     }
 }
 
 static void trial(struct groups * g, int n, float half, float spread) {
     struct lanes s;
-    EACH_LANE(l) { s.at[l] = -spread / g->extreme.at[l]; }
+    EACH_PART(p) { s.part[p] = -spread / g->extreme.part[p]; }
     sum_codes(g, n, half, &s);
-    EACH_LANE(l) {
-        const float xl = g->xl.at[l], ll = g->ll.at[l], scale = xl / ll;
-        const bool better = (ll > 0.0f) & (xl * xl > g->best.at[l] * ll);
-        g->s.at[l] = better ? s.at[l] : g->s.at[l];
-        g->scale.at[l] = better ? scale : g->scale.at[l];
-        g->best.at[l] = better ? scale * xl : g->best.at[l];
+    EACH_PART(p) {
+        const f4 xl = g->xl.part[p], ll = g->ll.part[p], scale = xl / ll;
+        const i4 better = (ll > 0.0f) & (xl * xl > g->best.part[p] * ll);
+        g->s.part[p] = f4_where(better, s.part[p], g->s.part[p]);
+        g->scale.part[p] = f4_where(better, scale, g->scale.part[p]);
+        g->best.part[p] = f4_where(better, scale * xl, g->best.part[p]);
     }
 }
 
 static void all_codes(const struct groups * g, int n, float half, struct lanes * code) {
     for (int i = 0; i < n; i++) {
-        EACH_LANE(l) { code[i].at[l] = code_of(g->s.at[l], g->x[i].at[l], half); }
+        EACH_PART(p) { code[i].part[p] = code_of(g->s.part[p], g->x[i].part[p], half); }
     }
 }
 
 /* Scale and codes of lane l. */
 static float put_group(const struct groups * g, const struct lanes * code, int l, int n, float half, uint8_t * codes) {
-    const bool nothing = next_to_nothing(g->largest.at[l]);
+    const bool nothing = get_lane(&g->largest, l) < NOTHING;
     for (int i = 0; i < n; i++) {
-        codes[i] = nothing ? 0 : (uint8_t)(code[i].at[l] + half);
+        codes[i] = nothing ? 0 : (uint8_t)(get_lane(&code[i], l) + half);
     }
-    return nothing ? 0.0f : g->scale.at[l];
+    return nothing ? 0.0f : get_lane(&g->scale, l);
 }
 
 void sotto_i_fit_signed(int half, const float * x, const float * w, int groups, int n, float * scales,
@@ -108,22 +108,22 @@ void sotto_i_fit_signed(int half, const float * x, const float * w, int groups, 
 
 /* Give each code in turn the value it has under the scale of the others, where that fits better; true if one moved. */
 static bool sweep(struct groups * g, int n, float half, struct lanes * code) {
-    int moved = 0;
+    i4 moved = { 0 };
     for (int i = 0; i < n; i++) {
-        EACH_LANE(l) {
-            const float x = g->x[i].at[l], w = g->w[i].at[l], wx = g->wx[i].at[l], old = code[i].at[l];
-            const float xl = g->xl.at[l] - wx * old, ll = g->ll.at[l] - w * old * old;
-            const float new = q_even(x * ll / xl, -half, half - 1.0f);
-            const float new_xl = xl + wx * new, new_ll = ll + w *new *new;
-            const int better = (xl > 0.0f) & (new != old) & (new_ll > 0.0f) &
-                               (new_xl * new_xl * g->ll.at[l] > g->xl.at[l] * g->xl.at[l] * new_ll);
-            code[i].at[l] = better ? new : old;
-            g->xl.at[l] = better ? new_xl : g->xl.at[l];
-            g->ll.at[l] = better ? new_ll : g->ll.at[l];
+        EACH_PART(p) {
+            const f4 x = g->x[i].part[p], w = g->w[i].part[p], wx = g->wx[i].part[p], old = code[i].part[p];
+            const f4 xl = g->xl.part[p] - wx * old, ll = g->ll.part[p] - w * old * old;
+            const f4 new = f4_even(x * ll / xl, -half, half - 1.0f);
+            const f4 new_xl = xl + wx * new, new_ll = ll + w *new *new;
+            const i4 better = (xl > 0.0f) & (new != old) & (new_ll > 0.0f) &
+                              (new_xl * new_xl * g->ll.part[p] > g->xl.part[p] * g->xl.part[p] * new_ll);
+            code[i].part[p] = f4_where(better, new, old);
+            g->xl.part[p] = f4_where(better, new_xl, g->xl.part[p]);
+            g->ll.part[p] = f4_where(better, new_ll, g->ll.part[p]);
             moved |= better;
         }
     }
-    return moved != 0;
+    return (moved[0] | moved[1] | moved[2] | moved[3]) != 0;
 }
 
 void sotto_i_fit_signed_moving(int half, const float * x, int groups, int n, float * scales, uint8_t * codes) {
@@ -136,10 +136,7 @@ void sotto_i_fit_signed_moving(int half, const float * x, int groups, int n, flo
         first_trial(&g, n, h);
         all_codes(&g, n, h, code);
         for (int k = 0; k < 5 && sweep(&g, n, h, code); k++) {}
-        EACH_LANE(l) {
-            const float scale = g.xl.at[l] / g.ll.at[l];
-            g.scale.at[l] = g.ll.at[l] > 0.0f ? scale : 0.0f;
-        }
+        EACH_PART(p) { g.scale.part[p] = f4_where(g.ll.part[p] > 0.0f, g.xl.part[p] / g.ll.part[p], f4_all(0.0f)); }
         for (int l = 0; l < used; l++) {
             scales[first + l] = put_group(&g, code, l, n, h, codes + (first + l) * n);
         }

@@ -189,18 +189,21 @@ static void q5_1_encode(const float * x, uint8_t * block) {
 }
 
 static void q8_0_encode(const float * x, uint8_t * block) {
-    const float d = symmetric(x, block + 2);
-    put_half(block, d);
+    uint8_t q[N];
+    put_half(block, symmetric(x, q));
+    memcpy(block + 2, q, N);
 }
 
 static void q8_1_encode(const float * x, uint8_t * block) {
-    const float d = symmetric(x, block + 4);
+    uint8_t q[N];
+    const float d = symmetric(x, q);
     int sum = 0;
     for (int i = 0; i < N; i++) {
-        sum += (int8_t)block[4 + i];
+        sum += (int8_t)q[i];
     }
     put_half(block, d);
     put_half(block + 2, (float)sum * d);
+    memcpy(block + 4, q, N);
 }
 
 ENCODE_ROWS(q4_0, N, 18)

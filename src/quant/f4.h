@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/* Four floats side by side, for loops that compilers leave scalar. Each lane of each operation is the plain operation on
+ * floats, rounded to nearest. The one place of src/quant with compiler extensions: gcc's and clang's vectors, which every
+ * processor has in some form. */
+#ifndef SOTTO_QUANT_F4_H
+#define SOTTO_QUANT_F4_H
+
+#include <stdint.h>
+#ifdef __SSE2__
+#include <immintrin.h>
+#endif
+
+typedef float f4 __attribute__((vector_size(16)));
+typedef int32_t i4 __attribute__((vector_size(16)));
+
+static inline f4 f4_all(float v) { return (f4){ v, v, v, v }; }
+static inline f4 f4_where(i4 mask, f4 a, f4 b) { return (f4)((mask & (i4)a) | (~mask & (i4)b)); }
+static inline f4 f4_abs(f4 a) { return (f4)((i4)a & 0x7FFFFFFF); }
+
+/* a > b ? a : b and a < b ? a : b, so b if one is not a number */
+#ifdef __SSE2__
+static inline f4 f4_max(f4 a, f4 b) { return (f4)_mm_max_ps((__m128)a, (__m128)b); }
+static inline f4 f4_min(f4 a, f4 b) { return (f4)_mm_min_ps((__m128)a, (__m128)b); }
+#else
+static inline f4 f4_max(f4 a, f4 b) { return f4_where((i4)(a > b), a, b); }
+static inline f4 f4_min(f4 a, f4 b) { return f4_where((i4)(a < b), a, b); }
+#endif
+
+/* q_even() of each lane: see quant_impl.h */
+static inline f4 f4_even(f4 v, float lo, float hi) {
+    v = (f4)((i4)(f4_abs(v) <= 0x1.fffffep127f) & (i4)v);
+    v = f4_min(f4_max(v, f4_all(lo)), f4_all(hi));
+    return (v + 0x1.8p23f) - 0x1.8p23f;
+}
+
+#endif
