@@ -82,8 +82,9 @@ enum sotto_status sotto_i_gguf_info_size(struct gguf_info * info, uint64_t pos) 
     int64_t blocks = product / traits->blck_size;
     if (blocks > INT64_MAX / (int64_t)traits->type_size)
         return sotto_i_gguf_fail(pos, SOTTO_E_GGUF_TENSOR_BYTES,
-                                 "gguf: tensor '%s': %lld blocks of %zu bytes are too many bytes", SHOW(info->name),
-                                 (long long)blocks, traits->type_size);
+                                 "gguf: tensor '%s': %lld x %lld x %lld x %lld elements of %s are too many bytes",
+                                 SHOW(info->name), (long long)ne[0], (long long)ne[1], (long long)ne[2],
+                                 (long long)ne[3], traits->type_name);
     bool empty = ne[0] == 0 || ne[1] == 0 || ne[2] == 0 || ne[3] == 0;
     info->size = empty ? 0 : (uint64_t)blocks * traits->type_size;
     return SOTTO_OK;

@@ -244,6 +244,7 @@ static void test_bad_steps(void ** test) {
     assert_null(sotto_get_logits(state));
     assert_int_equal(sotto_set_mel(state, sound, 10, 128), SOTTO_E_PARAM);
     assert_int_equal(sotto_set_mel(state, sound, 3001, 80), SOTTO_E_PARAM);
+    assert_int_equal(sotto_set_mel(state, sound, 6710887, 80), SOTTO_E_PARAM); /* times 80 this passes 2^29 floats */
     assert_int_equal(sotto_set_mel(state, NULL, 10, 80), SOTTO_E_NULLARG);
     assert_int_equal(sotto_pcm_to_mel(state, sound, RATE, 101, SOTTO_PAD_ZERO), SOTTO_E_PARAM);
     assert_int_equal(sotto_pcm_to_mel(state, sound, RATE, -1, SOTTO_PAD_ZERO), SOTTO_E_PARAM);
