@@ -298,6 +298,68 @@ static void products(void ** state) {
     assert_non_null(sotto_mul_mat(ctx, sotto_transpose(ctx, f32(1, 4, 1, 1)), f32(4, 2, 1, 1)));
 }
 
+static void chosen_products(void ** state) {
+    (void)state;
+    struct sotto_tensor * as = f32(4, 3, 6, 1);
+    struct sotto_tensor * b = f32(4, 2, 5, 1);
+    struct sotto_tensor * ids = of(SOTTO_TYPE_I32, 4, 5, 1, 1);
+    struct sotto_tensor * odd = of(SOTTO_TYPE_I32, 3, 5, 1, 1);
+    struct sotto_tensor * short_ids = of(SOTTO_TYPE_I32, 4, 4, 1, 1);
+    struct sotto_tensor * thick_ids = of(SOTTO_TYPE_I32, 4, 5, 2, 1);
+    struct sotto_tensor * wide = of(SOTTO_TYPE_I64, 4, 5, 1, 1);
+    struct sotto_tensor * as4 = f32(4, 3, 6, 2);
+    struct sotto_tensor * b4 = f32(4, 2, 5, 2);
+    struct sotto_tensor * b5 = f32(5, 2, 5, 1);
+    struct sotto_tensor * b0 = f32(4, 0, 5, 1);
+    struct sotto_tensor * turned = sotto_permute(ctx, f32(3, 4, 6, 1), 1, 0, 2, 3);
+    struct sotto_tensor * work = of(SOTTO_TYPE_Q8_1, 32, 3, 6, 1);
+    struct sotto_tensor * b32 = f32(32, 2, 5, 1);
+    REFUSED(NULLARG, sotto_mul_mat_id(ctx, NULL, b, ids));
+    REFUSED(NULLARG, sotto_mul_mat_id(ctx, as, NULL, ids));
+    REFUSED(NULLARG, sotto_mul_mat_id(ctx, as, b, NULL));
+    REFUSED(SHAPE, sotto_mul_mat_id(ctx, as, b, odd));
+    REFUSED(SHAPE, sotto_mul_mat_id(ctx, as, b, short_ids));
+    REFUSED(SHAPE, sotto_mul_mat_id(ctx, as, b, thick_ids));
+    REFUSED(SHAPE, sotto_mul_mat_id(ctx, as4, b, ids));
+    REFUSED(SHAPE, sotto_mul_mat_id(ctx, as, b4, ids));
+    REFUSED(SHAPE, sotto_mul_mat_id(ctx, as, b5, ids));
+    REFUSED(SHAPE, sotto_mul_mat_id(ctx, as, b0, ids));
+    REFUSED(TYPE, sotto_mul_mat_id(ctx, as, b, wide));
+    REFUSED(TYPE, sotto_mul_mat_id(ctx, as, ids, ids));
+    REFUSED(TYPE, sotto_mul_mat_id(ctx, work, b32, ids));
+    REFUSED(LAYOUT, sotto_mul_mat_id(ctx, turned, b, ids));
+    struct sotto_tensor * y = sotto_mul_mat_id(ctx, as, b, ids);
+    assert_non_null(y);
+    assert_int_equal(y->type, SOTTO_TYPE_F32);
+    assert_int_equal(y->ne[0] * 100 + y->ne[1] * 10 + y->ne[2], 345);
+    assert_ptr_equal(y->src[0], as);
+    assert_ptr_equal(y->src[1], b);
+    assert_ptr_equal(y->src[2], ids);
+}
+
+/* ADD takes blocks row by row; nothing else does arithmetic on them. */
+static void sums_of_blocks(void ** state) {
+    (void)state;
+    struct sotto_tensor * q = of(SOTTO_TYPE_Q4_0, 64, 3, 2, 1);
+    struct sotto_tensor * b = f32(64, 3, 2, 1);
+    struct sotto_tensor * row = f32(64, 1, 1, 1);
+    struct sotto_tensor * half_row = f32(32, 3, 2, 1);
+    struct sotto_tensor * turned = sotto_transpose(ctx, f32(3, 64, 2, 1));
+    struct sotto_tensor * h = of(SOTTO_TYPE_F16, 64, 3, 2, 1);
+    struct sotto_tensor * no_encoder = of(SOTTO_TYPE_IQ2_XXS, 256, 1, 1, 1);
+    struct sotto_tensor * long_row = f32(256, 1, 1, 1);
+    REFUSED(TYPE, sotto_add(ctx, q, h));
+    REFUSED(TYPE, sotto_mul(ctx, q, b));
+    REFUSED(TYPE, sotto_add(ctx, no_encoder, long_row));
+    REFUSED(TYPE, sotto_add_cast(ctx, q, b, SOTTO_TYPE_F16));
+    REFUSED(SHAPE, sotto_add(ctx, q, row));
+    REFUSED(SHAPE, sotto_add_cast(ctx, q, half_row, SOTTO_TYPE_F32));
+    REFUSED(LAYOUT, sotto_add(ctx, q, turned));
+    assert_int_equal(sotto_add(ctx, q, b)->type, SOTTO_TYPE_Q4_0);
+    assert_ptr_equal(sotto_add_inplace(ctx, q, b)->view_src, q);
+    assert_int_equal(sotto_add_cast(ctx, q, row, SOTTO_TYPE_F32)->type, SOTTO_TYPE_F32);
+}
+
 static void convolutions(void ** state) {
     (void)state;
     struct sotto_tensor * k = f32(3, 2, 4, 1);
@@ -620,6 +682,8 @@ int main(void) {
         TEST(rows),
         TEST(gather_and_scatter),
         TEST(products),
+        TEST(chosen_products),
+        TEST(sums_of_blocks),
         TEST(convolutions),
         TEST(composites_take_all_or_nothing),
         TEST(attention),
