@@ -80,6 +80,8 @@ struct sotto_audio_params {
     int rate;                                 /* to deliver, 1000 .. 768000; 0 = the file's own */
     enum sotto_audio_reader reader;
     const struct sotto_raw_format * raw; /* the input has no header and is this; NULL = tell by its content */
+    bool (*abort)(void * data);          /* asked often; true ends the call with ABORTED; NULL = it goes on */
+    void * abort_data;
 };
 SOTTO_API struct sotto_audio_params sotto_audio_default_params(void);
 
@@ -91,7 +93,7 @@ SOTTO_API struct sotto_audio_params sotto_audio_default_params(void);
  *   AUDIO_CODEC      coded in a way that is not read; the message names it
  *   AUDIO_PARAM      impossible rate, channels or sample width
  *   AUDIO_NAN        a sample is NaN or infinite
- *   LIMIT, MEMORY, NULLARG, PARAM, UNSUPPORTED
+ *   LIMIT, MEMORY, NULLARG, PARAM, UNSUPPORTED, ABORTED
  * Sound that ends before its announced length is decoded as far as it goes, damaged pieces become silence of their
  * length; both with a warning to the log. Of several sound tracks the one is taken that FFmpeg thinks best. */
 SOTTO_API enum sotto_status sotto_audio_load(const char * path, const struct sotto_audio_params * params,

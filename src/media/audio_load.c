@@ -104,6 +104,8 @@ static enum sotto_status load(struct media_input * in, const struct sotto_audio_
     enum sotto_status status = take_params(&params, given);
     if (status != SOTTO_OK)
         return status;
+    in->abort = params.abort;
+    in->abort_data = params.abort_data;
     struct loaded * loaded = sotto_calloc(params.allocator, 1, sizeof(*loaded));
     if (loaded == NULL)
         return SOTTO_E_MEMORY;
@@ -134,16 +136,25 @@ enum sotto_status sotto_audio_load_callback(sotto_audio_read_callback read, void
 
 /* ---- files ---- */
 
+struct open_file {
+    int fd;
+    const struct media_input * in;
+};
+
+/* A signal ends it only if the caller then wants that. */
 static size_t read_fd(void * user_data, void * dst, size_t n) {
+    const struct open_file * file = user_data;
+    const struct media_input * in = file->in;
     ssize_t r;
     do
-        r = read(*(int *)user_data, dst, n);
-    while (r < 0 && errno == EINTR);
+        r = read(file->fd, dst, n);
+    while (r < 0 && errno == EINTR && !(in->abort != NULL && in->abort(in->abort_data)));
     return r < 0 ? SIZE_MAX : (size_t)r;
 }
 
 static bool seek_fd(void * user_data, uint64_t at) {
-    return at <= INT64_MAX && lseek(*(int *)user_data, (off_t)at, SEEK_SET) == (off_t)at;
+    const struct open_file * file = user_data;
+    return at <= INT64_MAX && lseek(file->fd, (off_t)at, SEEK_SET) == (off_t)at;
 }
 
 static int open_file(const char * path, struct stat * st) {
@@ -168,7 +179,9 @@ enum sotto_status sotto_audio_load(const char * path, const struct sotto_audio_p
     int fd = open_file(path, &st);
     if (fd < 0)
         return sotto_fail(SOTTO_E_IO, "sotto_audio_load: %s: %s", path, strerror(errno));
-    struct media_input in = { .read = read_fd, .user_data = &fd, .name = path };
+    struct open_file file = { .fd = fd };
+    struct media_input in = { .read = read_fd, .user_data = &file, .name = path };
+    file.in = &in;
     if (S_ISREG(st.st_mode)) {
         in.seek = seek_fd;
         in.size = (uint64_t)st.st_size;

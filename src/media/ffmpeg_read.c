@@ -80,8 +80,8 @@ static void take_log(void) { av_log_set_callback(log_line); }
 
 /* `error` as FFmpeg's calls return it; `otherwise` for all that has no status of its own. */
 static enum sotto_status failed(const struct reader * r, int error, enum sotto_status otherwise, const char * what) {
-    if (r->in->failed)
-        return SOTTO_E_IO; /* its message is there already */
+    if (r->in->failed != SOTTO_OK)
+        return r->in->failed; /* its message is there already */
     if (error == AVERROR(ENOMEM))
         return sotto_fail(SOTTO_E_MEMORY, "sotto_audio_load: %s: FFmpeg got no memory", r->in->name);
     char text[AV_ERROR_MAX_STRING_SIZE] = "";
@@ -382,7 +382,8 @@ static enum sotto_status decode_all(struct reader * r) {
     enum sotto_status status = SOTTO_OK;
     int error = 0;
     while (status == SOTTO_OK && (error = av_read_frame(r->format, r->packet)) >= 0) {
-        if (r->packet->stream_index == r->stream->index) {
+        status = sotto_i_media_abort(r->in);
+        if (status == SOTTO_OK && r->packet->stream_index == r->stream->index) {
             status = fill_hole(r);
             if (status == SOTTO_OK)
                 status = decode(r, r->packet);
@@ -391,7 +392,7 @@ static enum sotto_status decode_all(struct reader * r) {
     }
     if (status != SOTTO_OK)
         return status;
-    if (r->in->failed || error == AVERROR(ENOMEM))
+    if (r->in->failed != SOTTO_OK || error == AVERROR(ENOMEM))
         return failed(r, error, SOTTO_E_IO, "");
     if (error != AVERROR_EOF)
         sotto_log(SOTTO_LOG_WARN, "sotto_audio_load: %s is damaged; it is read as far as it goes\n", r->in->name);
@@ -431,6 +432,8 @@ enum sotto_status sotto_i_ffmpeg_read(struct media_input * in, struct media_sink
     enum sotto_status status = open_io(&r);
     if (status == SOTTO_OK)
         status = open_format(&r);
+    if (status == SOTTO_OK)
+        status = in->failed;
     if (status == SOTTO_OK)
         status = open_codec(&r);
     if (status == SOTTO_OK)

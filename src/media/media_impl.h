@@ -18,18 +18,22 @@ struct media_input {
     sotto_audio_read_callback read;
     bool (*seek)(void * user_data, uint64_t at); /* NULL: front to back only */
     void * user_data;
+    bool (*abort)(void * data); /* NULL: goes on */
+    void * abort_data;
     const char * name;
     uint64_t size;            /* with seek: where the input ends */
     uint64_t at;              /* bytes delivered, or where seeking went */
     uint8_t head[MEDIA_HEAD]; /* the first bytes, kept so that a second reader can begin anew */
     size_t n_head, head_at;
-    bool past_head;   /* bytes behind the head were delivered */
-    bool failed;      /* reading failed, so the input is not just at its end */
-    uint8_t ahead[8]; /* looked at and put back */
+    bool past_head;           /* bytes behind the head were delivered */
+    enum sotto_status failed; /* of reading: then the input is not just at its end */
+    uint8_t ahead[8];         /* looked at and put back */
     size_t n_ahead;
 };
 
-/* Up to n bytes; *got < n only at the end of the input. IO. */
+/* ABORTED if the caller wants no more, else OK. */
+enum sotto_status sotto_i_media_abort(struct media_input * in);
+/* Up to n bytes; *got < n only at the end of the input. IO, ABORTED. */
 enum sotto_status sotto_i_media_read(struct media_input * in, void * dst, size_t n, size_t * got);
 /* Let the next reads deliver these bytes first; n <= 8, none may be ahead. */
 void sotto_i_media_unread(struct media_input * in, const void * bytes, size_t n);

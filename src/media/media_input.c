@@ -12,20 +12,33 @@ static size_t take(void * dst, const uint8_t * from, size_t n_from, size_t n) {
     return n;
 }
 
+enum sotto_status sotto_i_media_abort(struct media_input * in) {
+    if (in->failed == SOTTO_OK && in->abort != NULL && in->abort(in->abort_data))
+        in->failed = sotto_fail(SOTTO_E_ABORTED, "sotto_audio_load: %s: params->abort stopped it", in->name);
+    return in->failed;
+}
+
+static enum sotto_status read_failed(struct media_input * in, size_t got) {
+    int error = errno;
+    if (sotto_i_media_abort(in) == SOTTO_OK)
+        in->failed = sotto_fail(SOTTO_E_IO, "sotto_audio_load: %s: reading failed at byte %llu: %s", in->name,
+                                (unsigned long long)(in->at + got), strerror(error));
+    return in->failed;
+}
+
 static enum sotto_status read_source(struct media_input * in, uint8_t * dst, size_t n, size_t * got) {
     *got = 0;
-    while (*got < n) {
+    enum sotto_status status = sotto_i_media_abort(in);
+    while (*got < n && status == SOTTO_OK) {
         size_t r = in->read(in->user_data, dst + *got, n - *got);
         if (r == 0)
             break;
-        if (r > n - *got) {
-            in->failed = true;
-            return sotto_fail(SOTTO_E_IO, "sotto_audio_load: %s: reading failed at byte %llu: %s", in->name,
-                              (unsigned long long)(in->at + *got), strerror(errno));
-        }
+        if (r > n - *got)
+            return read_failed(in, *got);
         *got += r;
+        status = sotto_i_media_abort(in);
     }
-    return SOTTO_OK;
+    return status;
 }
 
 enum sotto_status sotto_i_media_read(struct media_input * in, void * dst, size_t n, size_t * got) {

@@ -644,6 +644,50 @@ struct in_memory {
     size_t size, max_samples;
 };
 
+static bool count_down(void * data) {
+    int * left = data;
+    return --*left < 0;
+}
+
+static enum sotto_status stopped_after(const char * name, bool pipe, int left) {
+    struct sotto_audio_params params = sotto_audio_default_params();
+    struct sotto_audio * audio = NULL;
+    params.rate = 16000;
+    params.abort = count_down;
+    params.abort_data = &left;
+    enum sotto_status status;
+    if (pipe) {
+        size_t size;
+        uint8_t * bytes = read_bytes(in_folder(name), &size);
+        struct pipe_state p = { bytes, size, 0, 700 };
+        status = sotto_audio_load_callback(read_pipe, &p, "pipe", &params, &audio);
+        free(bytes);
+    } else {
+        status = sotto_audio_load(in_folder(name), &params, &audio);
+    }
+    assert_int_equal(audio == NULL, status != SOTTO_OK);
+    assert_true(status == SOTTO_OK || strstr(sotto_last_error_text(), "abort") != NULL);
+    sotto_audio_free(audio);
+    return status;
+}
+
+/* At any question, in both readers. */
+static void stopped_on_demand(void ** state) {
+    (void)state;
+    int n_files = sotto_audio_has_ffmpeg() ? N_LOSSY : 0;
+    for (int i = -1; i < n_files; i++) {
+        for (int pipe = 0; pipe < 2; pipe++) {
+            const char * name = i < 0 ? "song44100.wav" : LOSSY[i].name;
+            int left = 0, n_stopped = 0;
+            enum sotto_status status = SOTTO_E_ABORTED;
+            for (; status == SOTTO_E_ABORTED; left = left * 2 + 1, n_stopped++)
+                status = stopped_after(name, pipe != 0, left);
+            assert_int_equal(status, SOTTO_OK);
+            assert_in_range(n_stopped, 4, 24);
+        }
+    }
+}
+
 static enum sotto_status load_pipe(const struct sotto_allocator * allocator, void * user_data) {
     const struct in_memory * file = user_data;
     struct pipe_state p = { file->bytes, file->size, 0, SIZE_MAX };
@@ -715,6 +759,7 @@ int main(void) {
         cmocka_unit_test(hole_in_the_middle),
         cmocka_unit_test(params_that_make_no_sense),
         cmocka_unit_test(reading_fails),
+        cmocka_unit_test(stopped_on_demand),
         cmocka_unit_test(nth_allocation_fails),
     };
     return cmocka_run_group_tests(tests, begin, end);
