@@ -59,6 +59,10 @@ SOTTO_API FILE * sotto_file_stream(struct sotto_file * file);
  * away too, unless it was the folder that could not be synced. NULL returns `status`. */
 SOTTO_API enum sotto_status sotto_file_finish(struct sotto_file * file, enum sotto_status status);
 
+/* Remove the temporary files of all files that are being written, of 64 at most. For a signal handler that is about to
+ * end the process: it may be called from one, at any time, and those files cannot be finished after it (IO_RENAME). */
+SOTTO_API void sotto_file_remove_temporaries(void);
+
 #ifdef __cplusplus
 }
 #endif

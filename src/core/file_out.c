@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +28,7 @@ struct sotto_file {
     enum sotto_status status; /* the first failure */
     char * target;            /* what `path` names, links followed */
     char * temp;              /* what is written; NULL if that is the target itself */
+    bool announced;           /* temp is among the names */
     size_t target_size, temp_size;
     FILE * stream; /* on fd and its owner; NULL until asked for */
     int fd;
@@ -38,13 +40,46 @@ static enum sotto_status failed(enum sotto_status status, const char * function,
     return sotto_fail(status, "%s: %s: %s", function, path, strerror(errno));
 }
 
+/* ---- the names of temporary files, for those who end the process at once ---- */
+
+enum { MOST_NAMES = 64 };
+static _Atomic(char *) names[MOST_NAMES];
+
+static bool announce(char * name) {
+    for (int i = 0; i < MOST_NAMES; i++) {
+        char * none = NULL;
+        if (atomic_compare_exchange_strong(&names[i], &none, name))
+            return true;
+    }
+    return false;
+}
+
+/* false: sotto_file_remove_temporaries has it, and it may not be freed. */
+static bool withdraw(char * name) {
+    for (int i = 0; i < MOST_NAMES; i++) {
+        char * found = name;
+        if (atomic_compare_exchange_strong(&names[i], &found, NULL))
+            return true;
+    }
+    return false;
+}
+
+void sotto_file_remove_temporaries(void) {
+    for (int i = 0; i < MOST_NAMES; i++) {
+        const char * name = atomic_exchange(&names[i], NULL);
+        if (name != NULL)
+            unlink(name);
+    }
+}
+
 /* Close without a word, for a second error has nothing to add. */
 static void release(struct sotto_file * file) {
     if (file->stream != NULL)
         fclose(file->stream);
     else if (file->fd >= 0)
         close(file->fd);
-    sotto_mfree(file->allocator, file->temp, file->temp_size, 1);
+    if (!file->announced || withdraw(file->temp))
+        sotto_mfree(file->allocator, file->temp, file->temp_size, 1);
     sotto_mfree(file->allocator, file->target, file->target_size, 1);
     sotto_mfree(file->allocator, file, 1, sizeof(*file));
 }
@@ -83,6 +118,7 @@ static enum sotto_status open_temp(struct sotto_file * file) {
         if (file->fd >= 0 || errno != EEXIST)
             break;
     }
+    file->announced = file->fd >= 0 && announce(file->temp);
     return file->fd >= 0 ? SOTTO_OK : failed(SOTTO_E_GGUF_IO_OPEN, "sotto_file_create", file->target);
 }
 
@@ -133,6 +169,7 @@ enum sotto_status sotto_file_create(const char * path, const struct sotto_file_p
     f->flags = params != NULL ? params->flags : 0;
     f->mode = params != NULL && params->mode != 0 ? (mode_t)params->mode : 0666;
     f->status = SOTTO_OK;
+    f->announced = false;
     f->target = f->temp = NULL;
     f->target_size = f->temp_size = 0;
     f->stream = NULL;

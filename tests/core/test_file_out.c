@@ -278,6 +278,27 @@ static enum sotto_status write_abc(const struct sotto_allocator * allocator, voi
     return status;
 }
 
+/* As a signal handler would do it: what is being written goes, what is done stays. */
+static void temporaries_are_removed(void ** state) {
+    (void)state;
+    char second[700];
+    snprintf(second, sizeof(second), "%s/second", folder);
+    assert_int_equal(sotto_file_finish(create(link_path, 0), SOTTO_OK), SOTTO_OK);
+    struct sotto_file * files[] = { create(path, 0), create(second, 0), create("/dev/null", 0), create(link_path, 0) };
+    assert_int_equal(sotto_file_write(files[0], "abc", 3), SOTTO_OK);
+    sotto_file_remove_temporaries();
+    assert_int_equal(sotto_file_finish(files[0], SOTTO_OK), SOTTO_E_GGUF_IO_RENAME);
+    assert_int_equal(sotto_file_finish(files[1], SOTTO_E_ABORTED), SOTTO_E_ABORTED);
+    assert_int_equal(sotto_file_finish(files[2], SOTTO_OK), SOTTO_OK);
+    assert_int_equal(sotto_file_finish(files[3], SOTTO_OK), SOTTO_E_GGUF_IO_RENAME);
+    assert_int_equal(access(path, F_OK), -1);
+    assert_int_equal(access(second, F_OK), -1);
+    holds(link_path, "", 0);
+    struct sotto_file * later = create(path, 0); /* and all goes on as before */
+    sotto_file_remove_temporaries();
+    assert_int_equal(sotto_file_finish(later, SOTTO_OK), SOTTO_E_GGUF_IO_RENAME);
+}
+
 static void nth_allocation_fails(void ** state) {
     (void)state;
     assert_true(refuse_each(write_abc, NULL) >= 3);
@@ -297,6 +318,7 @@ int main(void) {
         IN_FOLDER(full_disks_are_noticed),
         IN_FOLDER(short_writes_keep_the_old_file),
         IN_FOLDER(syncing_and_renaming_fail),
+        IN_FOLDER(temporaries_are_removed),
         IN_FOLDER(nth_allocation_fails),
     };
     return cmocka_run_group_tests_name("core/file_out", tests, NULL, NULL);
