@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/status_impl.h"
 #include "sotto/log.h"
 
 enum { TEXT_SIZE = 1024 };
@@ -51,6 +52,11 @@ const char * sotto_last_error_text(void) { return last_text; }
 void sotto_clear_last_error(void) {
     last_status = SOTTO_OK;
     last_text[0] = '\0';
+}
+
+void sotto_i_take_error(enum sotto_status status, const char * text) {
+    last_status = status;
+    snprintf(last_text, sizeof(last_text), "%s", text);
 }
 
 enum sotto_status sotto_fail_v(enum sotto_status status, const char * format, va_list args) {

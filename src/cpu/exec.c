@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "core/status_impl.h"
 #include "cpu/fpenv.h"
 #include "cpu/threadpool.h"
 
@@ -31,13 +32,9 @@ struct node_run {
 /* Errors are rare: one lock for all graphs. */
 static pthread_mutex_t error_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* A thread's last error is its own: keep the text for the thread that asked for the graph. Behind "NAME: ", which
- * sotto_fail will put in front again. */
+/* A thread's last error is its own: keep the text for the thread that asked for the graph. */
 static void record_error(struct node_run * run, enum sotto_status status, int thread, int64_t chunk) {
     const char * text = sotto_last_error_text();
-    const char * colon = strstr(text, ": ");
-    if (colon != NULL)
-        text = colon + 2;
     pthread_mutex_lock(&error_lock);
     if (run->failed_chunk < 0 || chunk < run->failed_chunk) {
         run->failed_chunk = chunk;
@@ -70,7 +67,8 @@ static enum sotto_status run_node(struct node_run * run, struct sotto_threadpool
         sotto_i_alone_run(run_chunk, run, run->step->work.n_chunks);
     if (run->failed_chunk < 0)
         return SOTTO_OK;
-    return sotto_fail(run->status, "%s", run->text);
+    sotto_i_take_error(run->status, run->text);
+    return run->status;
 }
 
 static enum sotto_status stopped(const struct sotto_i_cpu_run * how, const struct sotto_tensor * node) {

@@ -322,6 +322,27 @@ static void eval_callback_sees_wanted_nodes(void ** state) {
 
 /* ---- errors ---- */
 
+static char said[8][1100];
+static int n_said;
+
+static void keep_line(enum sotto_log_level level, const char * text, void * user_data) {
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    (void)level;
+    (void)user_data;
+    pthread_mutex_lock(&lock);
+    if (n_said < 8)
+        snprintf(said[n_said++], sizeof(said[0]), "%s", text);
+    pthread_mutex_unlock(&lock);
+}
+
+/* How often the last error was logged since n_said was 0. */
+static int n_logged(void) {
+    int n = 0;
+    for (int i = 0; i < n_said; i++)
+        n += strncmp(said[i], sotto_last_error_text(), strlen(sotto_last_error_text())) == 0;
+    return n;
+}
+
 static void error_of_a_worker_reaches_the_caller(void ** state) {
     (void)state;
     struct sotto_context * ctx = context_of(16 << 20, false);
@@ -339,9 +360,13 @@ static void error_of_a_worker_reaches_the_caller(void ** state) {
         sotto_set_f32(z, -1.0f);
         assert_int_equal(sotto_backend_cpu_set_n_threads(cpu, 1 + round % 4), SOTTO_OK);
         sotto_clear_last_error();
+        n_said = 0;
+        sotto_log_set(keep_line, NULL);
         sotto_i_test_hooks(round >= 4, (uint64_t)round);
         assert_int_equal(sotto_backend_graph_compute(cpu, graph), SOTTO_E_RANGE);
         sotto_i_test_hooks(false, 0);
+        sotto_log_set(NULL, NULL);
+        assert_int_equal(n_logged(), 1);
         assert_int_equal(sotto_last_error(), SOTTO_E_RANGE);
         assert_int_equal(strncmp(sotto_last_error_text(), "RANGE: ", 7), 0);
         if (round == 0)
