@@ -39,9 +39,12 @@ void print_last_error(void);
 
 /* ---- signals (signals.c) ---- */
 
-/* From now on the first interrupt or termination is only noted; broken pipes are write errors. */
+/* From now on the first interrupt or termination is only noted, and the second ends the program at once; broken pipes
+ * are write errors. */
 void signals_watch(void);
 int signals_seen(void); /* its number, 0 if none */
+/* There is nothing to tidy up, or again there is: the first one ends the program at once. */
+void signals_end_at_once(bool yes);
 
 /* ---- models (model_path.c) ---- */
 

@@ -17,8 +17,7 @@ static enum exit_code evaluate(struct eval_run * run, FILE * to) {
 
 static enum exit_code open_and_evaluate(struct eval_run * run) {
     const struct options * options = run->options;
-    enum exit_code code =
-        eval_run_open(run, options->model != NULL ? options->model : "base", sotto_state_default_params());
+    enum exit_code code = eval_run_open(run, options->model, sotto_state_default_params());
     if (code != EXIT_DONE)
         return code;
     struct out_file out;

@@ -4,22 +4,17 @@
  * One model, one state, then file after file: a bad one is reported and passed over. Lines come out as segments are
  * found, all other forms when a file is done, or interrupted. */
 #include <string.h>
-#include <unistd.h>
 
-#include "sotto/alloc.h"
 #include "sotto/media.h"
-#include "sotto/speech.h"
 
 #include "cli/outputs.h"
 #include "cli/progress.h"
+#include "cli/recogniser.h"
 #include "cli/transcribe_params.h"
 
 struct job {
     const struct options * options;
-    char * model_path;
-    size_t model_path_size;
-    struct sotto_model * model;
-    struct sotto_state * state;
+    struct recogniser recogniser;
     struct sotto_audio_params audio;
     struct sotto_raw_format raw;
     struct sotto_transcribe_params params;
@@ -86,13 +81,15 @@ static double seconds_to_hear(const struct job * job, double seconds) {
 static enum sotto_status recognise(struct job * job, const char * name, const struct sotto_audio * audio) {
     double seconds = (double)audio->n_samples / audio->rate;
     progress_begin(&job->progress, seconds_to_hear(job, seconds));
-    enum sotto_status status = sotto_transcribe(job->state, audio->samples, audio->n_samples, &job->params);
+    enum sotto_status status = sotto_transcribe(job->recogniser.state, audio->samples, audio->n_samples, &job->params);
     progress_clear(&job->progress);
     if (status != SOTTO_OK && status != SOTTO_E_ABORTED)
         return status;
-    struct transcript transcript = {
-        .state = job->state, .options = job->options, .name = name, .model = job->model_path, .seconds = seconds
-    };
+    struct transcript transcript = { .state = job->recogniser.state,
+                                     .options = job->options,
+                                     .name = name,
+                                     .model = job->recogniser.path,
+                                     .seconds = seconds };
     if (!outputs_write(&job->outputs, &transcript))
         job->worst = EXIT_OUTPUT;
     return status;
@@ -149,24 +146,9 @@ static enum exit_code transcribe_files(struct job * job) {
     return job->n_done == 0 && job->n_unread == n ? EXIT_AUDIO : EXIT_SOME;
 }
 
-static enum exit_code open_model(struct job * job) {
-    const char * name = job->options->model != NULL ? job->options->model : "base";
-    if (!model_path(name, &job->model_path, &job->model_path_size))
-        return EXIT_MODEL;
-    struct sotto_state_params params = sotto_state_default_params();
-    params.n_threads = job->options->threads;
-    enum sotto_status status = sotto_model_open(job->model_path, NULL, &job->model);
-    if (status == SOTTO_OK)
-        status = sotto_state_new(job->model, &params, &job->state);
-    if (status != SOTTO_OK)
-        print_last_error();
-    if (job->options->model == NULL && access(job->model_path, F_OK) != 0)
-        fprintf(stderr, "sotto: the default model is not there yet; `make demo` in sotto's source fetches it\n");
-    return status == SOTTO_OK ? EXIT_DONE : exit_code_of(status, EXIT_MODEL);
-}
-
 static enum exit_code run(struct job * job) {
-    enum exit_code code = open_model(job);
+    enum exit_code code =
+        recogniser_open(&job->recogniser, job->options->model, sotto_state_default_params(), job->options);
     if (code != EXIT_DONE)
         return code;
     if (!outputs_begin(&job->outputs))
@@ -180,6 +162,7 @@ static enum exit_code run(struct job * job) {
 static bool set_audio(struct job * job) {
     job->audio = sotto_audio_default_params();
     job->audio.rate = SOTTO_SAMPLE_RATE;
+    job->audio.abort = stop_asked;
     if (job->options->raw == NULL)
         return true;
     job->audio.raw = &job->raw;
@@ -217,8 +200,6 @@ enum exit_code command_transcribe(const struct options * options) {
         code = run(&job);
     }
     transcribe_params_free(options, &job.params);
-    sotto_state_free(job.state);
-    sotto_model_free(job.model);
-    sotto_mfree(NULL, job.model_path, job.model_path_size, 1);
+    recogniser_close(&job.recogniser);
     return code;
 }

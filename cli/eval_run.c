@@ -50,6 +50,7 @@ static char * path_of(const struct eval_run * run, const char * audio, size_t * 
 static enum sotto_status load(const char * path, struct sotto_audio ** audio) {
     struct sotto_audio_params params = sotto_audio_default_params();
     params.rate = SOTTO_SAMPLE_RATE;
+    params.abort = stop_asked;
     return sotto_audio_load(path, &params, audio);
 }
 
@@ -88,12 +89,12 @@ static enum sotto_status recognise(struct eval_run * run, struct eval_clip * cli
         params.language = clip->language;
     params.abort = stop_asked;
     double start = now();
-    enum sotto_status status = sotto_transcribe(run->state, audio->samples, audio->n_samples, &params);
+    enum sotto_status status = sotto_transcribe(run->recogniser.state, audio->samples, audio->n_samples, &params);
     clip->compute = now() - start;
     clip->seconds = (double)audio->n_samples / SOTTO_SAMPLE_RATE;
     clip->detected = is_auto(params.language);
-    clip->found = clip->detected ? sotto_get_language(run->state) : sotto_language_id(params.language);
-    return status == SOTTO_OK ? keep_text(run->state, clip) : status;
+    clip->found = clip->detected ? sotto_get_language(run->recogniser.state) : sotto_language_id(params.language);
+    return status == SOTTO_OK ? keep_text(run->recogniser.state, clip) : status;
 }
 
 static enum sotto_status evaluate(struct eval_run * run, struct eval_clip * clip) {
@@ -150,32 +151,14 @@ enum sotto_status eval_run_file(struct eval_run * run, const char * path) {
     params.abort = stop_asked;
     enum sotto_status status = load(path, &audio);
     if (status == SOTTO_OK)
-        status = sotto_transcribe(run->state, audio->samples, audio->n_samples, &params);
+        status = sotto_transcribe(run->recogniser.state, audio->samples, audio->n_samples, &params);
     sotto_audio_free(audio);
     return status;
 }
 
-static void close_model(struct eval_run * run) {
-    sotto_state_free(run->state);
-    sotto_model_free(run->model);
-    run->state = NULL;
-    run->model = NULL;
-}
-
 enum exit_code eval_run_open(struct eval_run * run, const char * model, struct sotto_state_params params) {
-    char * path;
-    size_t size;
-    close_model(run);
-    if (!model_path(model, &path, &size))
-        return EXIT_MODEL;
-    params.n_threads = run->options->threads;
-    enum sotto_status status = sotto_model_open(path, NULL, &run->model);
-    if (status == SOTTO_OK)
-        status = sotto_state_new(run->model, &params, &run->state);
-    if (status != SOTTO_OK)
-        print_last_error();
-    sotto_mfree(NULL, path, size, 1);
-    return status == SOTTO_OK ? EXIT_DONE : exit_code_of(status, EXIT_MODEL);
+    recogniser_close(&run->recogniser);
+    return recogniser_open(&run->recogniser, model, params, run->options);
 }
 
 bool eval_run_init(struct eval_run * run, const char * command, const struct options * options) {
@@ -194,5 +177,5 @@ bool eval_run_read(struct eval_run * run, const char * list) {
 void eval_run_free(struct eval_run * run) {
     transcribe_params_free(run->options, &run->params);
     eval_free(&run->set);
-    close_model(run);
+    recogniser_close(&run->recogniser);
 }

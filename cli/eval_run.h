@@ -3,23 +3,20 @@
 #ifndef SOTTO_CLI_EVAL_RUN_H
 #define SOTTO_CLI_EVAL_RUN_H
 
-#include "sotto/speech.h"
-
 #include "cli/eval_set.h"
+#include "cli/recogniser.h"
 
 struct eval_run {
     struct eval_set set;
     const struct options * options;
     const char * list; /* path of the set's list */
     struct sotto_transcribe_params params;
-    struct sotto_model * model;
-    struct sotto_state * state;
+    struct recogniser recogniser;
 };
 
 /* The options' parameters of recognition. false, with a message, if they make no sense. */
 bool eval_run_init(struct eval_run * run, const char * command, const struct options * options);
-/* Open the model at `path`, or the one of that name; one that is open is closed before. The number of threads is that
- * of the options. Failures are told. */
+/* As recogniser_open; a model that is open is closed before. */
 enum exit_code eval_run_open(struct eval_run * run, const char * model, struct sotto_state_params params);
 /* Read the list of clips. false, with a message. */
 bool eval_run_read(struct eval_run * run, const char * list);

@@ -1,25 +1,35 @@
 /* SPDX-License-Identifier: MIT */
-/* Interrupts: the first asks the work to stop, which then ends tidily; the second ends the program at once. */
+/* Interrupts: the first asks the work to stop, which then ends tidily; the second ends the program at once, and so does
+ * the first while there is nothing to tidy up. Neither leaves a temporary file. */
 #include <signal.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/cli.h"
 
-static volatile sig_atomic_t seen;
+static volatile sig_atomic_t seen, at_once;
 
-static void note(int number) { seen = number; }
+static void note(int number) {
+    if (seen != 0 || at_once != 0) {
+        sotto_file_remove_temporaries();
+        _exit(EXIT_SIGNAL + number);
+    }
+    seen = number;
+}
 
 void signals_watch(void) {
     struct sigaction action;
     memset(&action, 0, sizeof(action));
     sigemptyset(&action.sa_mask);
-    action.sa_handler = note;
-    action.sa_flags = (int)SA_RESETHAND; /* no SA_RESTART: reading from a pipe ends as well */
+    sigaddset(&action.sa_mask, SIGINT);
+    sigaddset(&action.sa_mask, SIGTERM);
+    action.sa_handler = note; /* no SA_RESTART: reading from a pipe ends as well */
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
     action.sa_handler = SIG_IGN;
-    action.sa_flags = 0;
     sigaction(SIGPIPE, &action, NULL);
 }
 
 int signals_seen(void) { return (int)seen; }
+
+void signals_end_at_once(bool yes) { at_once = yes; }
