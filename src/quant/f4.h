@@ -6,6 +6,7 @@
 #define SOTTO_QUANT_F4_H
 
 #include <stdint.h>
+#include <string.h>
 #ifdef __SSE2__
 #include <immintrin.h>
 #endif
@@ -17,6 +18,12 @@ static inline f4 f4_all(float v) { return (f4){ v, v, v, v }; }
 static inline f4 f4_where(i4 mask, f4 a, f4 b) { return (f4)((mask & (i4)a) | (~mask & (i4)b)); }
 static inline f4 f4_abs(f4 a) { return (f4)((i4)a & 0x7FFFFFFF); }
 
+static inline f4 f4_load(const float * x) {
+    f4 v;
+    memcpy(&v, x, sizeof(v));
+    return v;
+}
+
 /* a > b ? a : b and a < b ? a : b, so b if one is not a number */
 #ifdef __SSE2__
 static inline f4 f4_max(f4 a, f4 b) { return (f4)_mm_max_ps((__m128)a, (__m128)b); }
@@ -26,11 +33,30 @@ static inline f4 f4_max(f4 a, f4 b) { return f4_where((i4)(a > b), a, b); }
 static inline f4 f4_min(f4 a, f4 b) { return f4_where((i4)(a < b), a, b); }
 #endif
 
-/* q_even() of each lane: see quant_impl.h */
-static inline f4 f4_even(f4 v, float lo, float hi) {
+/* q_clamp(), q_even(), q_away() and q_trunc() of each lane: see quant_impl.h */
+static inline f4 f4_clamp(f4 v, float lo, float hi) {
     v = (f4)((i4)(f4_abs(v) <= 0x1.fffffep127f) & (i4)v);
-    v = f4_min(f4_max(v, f4_all(lo)), f4_all(hi));
-    return (v + 0x1.8p23f) - 0x1.8p23f;
+    return f4_min(f4_max(v, f4_all(lo)), f4_all(hi));
+}
+static inline f4 f4_even(f4 v, float lo, float hi) { return (f4_clamp(v, lo, hi) + 0x1.8p23f) - 0x1.8p23f; }
+static inline i4 f4_trunc(f4 v, float lo, float hi) { return __builtin_convertvector(f4_clamp(v, lo, hi), i4); }
+static inline i4 f4_away(f4 v, float lo, float hi) {
+    v = f4_clamp(v, lo, hi);
+    const i4 half = ((i4)v & INT32_MIN) | (i4)f4_all(0x1.fffffep-2f); /* of v's sign */
+    return __builtin_convertvector(v + (f4)half, i4);
+}
+
+/* Sixteen numbers of -128..127, as bytes. */
+static inline void i4_put_16(const i4 * v, uint8_t * out) {
+#ifdef __SSE2__
+    const __m128i low = _mm_packs_epi32((__m128i)v[0], (__m128i)v[1]);
+    const __m128i high = _mm_packs_epi32((__m128i)v[2], (__m128i)v[3]);
+    _mm_storeu_si128((__m128i *)(void *)out, _mm_packs_epi16(low, high));
+#else
+    for (int i = 0; i < 16; i++) {
+        out[i] = (uint8_t)v[i / 4][i % 4];
+    }
+#endif
 }
 
 #endif

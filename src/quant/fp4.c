@@ -54,26 +54,26 @@ DECODE_ROWS(nvfp4, 64, 36)
 
 enum { MOST = 32 };
 
-/* Codes of the values nearest to n <= MOST elements, each the first of equally near ones: so never that of -0. */
-static void nearest_codes(const float * x, int n, float d, uint8_t * codes) {
-    float least[MOST];
-    for (int i = 0; i < n; i++) {
-        least[i] = fabsf(x[i]);
-        codes[i] = 0;
-    }
+/* Codes of the values nearest to 4 elements, each the first of equally near ones: so never that of -0. */
+static i4 nearest_codes(f4 x, float d) {
+    f4 least = f4_abs(x), code = f4_all(0.0f);
     for (int c = 1; c < 16; c++) {
-        const float value = (float)VALUES[c] * d;
-        for (int i = 0; i < n; i++) {
-            const float error = fabsf(value - x[i]);
-            codes[i] = error < least[i] ? (uint8_t)c : codes[i];
-            least[i] = error < least[i] ? error : least[i];
-        }
+        const f4 error = f4_abs((float)VALUES[c] * d - x);
+        code = f4_where(error < least, f4_all((float)c), code);
+        least = f4_min(error, least);
     }
+    return f4_trunc(code, 0.0f, 15.0f);
 }
 
 static void nibbles_encode(const float * x, int n, float d, uint8_t * nibbles) {
     uint8_t codes[MOST];
-    nearest_codes(x, 2 * n, d, codes);
+    for (int i = 0; i < 2 * n; i += 16) {
+        i4 v[4];
+        for (int k = 0; k < 4; k++) {
+            v[k] = nearest_codes(f4_load(x + i + 4 * k), d);
+        }
+        i4_put_16(v, codes + i);
+    }
     for (int i = 0; i < n; i++) {
         nibbles[i] = (uint8_t)(codes[i] | codes[i + n] << 4);
     }

@@ -136,8 +136,12 @@ void sotto_i_q5_1_pack(float d, float m, const uint8_t * q, uint8_t * block) {
 static inline float centred(const float * x, int zero, uint8_t * q) {
     const float m = first_extreme(x, N, largest_magnitude(x, N));
     const float d = m / (float)-zero, inverse = q_inverse(d), top = (float)(2 * zero - 1);
-    for (int i = 0; i < N; i++) {
-        q[i] = (uint8_t)q_trunc(x[i] * inverse + ((float)zero + 0.5f), 0.0f, top);
+    for (int i = 0; i < N; i += 16) {
+        i4 v[4];
+        for (int k = 0; k < 4; k++) {
+            v[k] = f4_trunc(f4_load(x + i + 4 * k) * inverse + ((float)zero + 0.5f), 0.0f, top);
+        }
+        i4_put_16(v, q + i);
     }
     return d;
 }
@@ -147,8 +151,12 @@ static inline float from_smallest(const float * x, int top, float * smallest, ui
     float largest;
     smallest_and_largest(x, N, smallest, &largest);
     const float min = *smallest, d = (largest - min) / (float)top, inverse = q_inverse(d);
-    for (int i = 0; i < N; i++) {
-        q[i] = (uint8_t)q_trunc((x[i] - min) * inverse + 0.5f, 0.0f, (float)top);
+    for (int i = 0; i < N; i += 16) {
+        i4 v[4];
+        for (int k = 0; k < 4; k++) {
+            v[k] = f4_trunc((f4_load(x + i + 4 * k) - min) * inverse + 0.5f, 0.0f, (float)top);
+        }
+        i4_put_16(v, q + i);
     }
     return d;
 }
@@ -156,8 +164,12 @@ static inline float from_smallest(const float * x, int top, float * smallest, ui
 /* Codes -127..127; returns the scale. */
 static inline float symmetric(const float * x, uint8_t * q) {
     const float d = largest_magnitude(x, N) / 127.0f, inverse = q_inverse(d);
-    for (int i = 0; i < N; i++) {
-        q[i] = (uint8_t)q_away(x[i] * inverse, -127.0f, 127.0f);
+    for (int i = 0; i < N; i += 16) {
+        i4 v[4];
+        for (int k = 0; k < 4; k++) {
+            v[k] = f4_away(f4_load(x + i + 4 * k) * inverse, -127.0f, 127.0f);
+        }
+        i4_put_16(v, q + i);
     }
     return d;
 }
