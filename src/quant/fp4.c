@@ -22,10 +22,11 @@ static float of_bits(uint32_t bits) {
 /* 2^(e - 128), which is subnormal for the first two */
 static float e8m0_half(uint8_t e) { return of_bits(e < 2 ? UINT32_C(0x00200000) << e : (uint32_t)(e - 1) << 23); }
 
-/* Half the value of an unsigned float of 4 bits of exponent and 3 of fraction; 0x7F is zero as well. */
+/* Half the value of an unsigned float of 4 bits of exponent and 3 of fraction. Bit 7 is ignored, but in one place: 0x7F
+ * is zero, 0xFF is not. */
 static float ue4m3_half(uint8_t byte) {
     const uint32_t code = byte & 0x7F, exponent = code >> 3, fraction = code & 7;
-    if (code == 0x7F) {
+    if (byte == 0x7F) {
         return 0.0f;
     }
     return exponent == 0 ? (float)fraction * 0x1p-10f : of_bits((exponent + 119) << 23 | fraction << 20);
