@@ -45,6 +45,8 @@ void signals_watch(void);
 int signals_seen(void); /* its number, 0 if none */
 /* There is nothing to tidy up, or again there is: the first one ends the program at once. */
 void signals_end_at_once(bool yes);
+/* What else the program removes when it ends at once: a file, then its folder. NULL = nothing. */
+void signals_remove(const char * file, const char * folder);
 
 /* ---- models (model_path.c) ---- */
 

@@ -186,6 +186,7 @@ static bool make_folder(struct report * r) {
         return false;
     }
     snprintf(r->model, sizeof(r->model), "%s/model.gguf", r->folder);
+    signals_remove(r->model, r->folder);
     return true;
 }
 
@@ -229,6 +230,7 @@ enum exit_code quantize_report(struct conversion * conversion, const struct opti
     r->in = options->args[0];
     enum exit_code code = eval_run_init(&r->run, "quantize", options) ? report(r, options) : EXIT_USAGE;
     if (r->folder[0] != 0) {
+        signals_remove(NULL, NULL);
         unlink(r->model);
         rmdir(r->folder);
     }

@@ -8,10 +8,15 @@
 #include "cli/cli.h"
 
 static volatile sig_atomic_t seen, at_once;
+static const char * volatile own_file, * volatile own_folder;
 
 static void note(int number) {
     if (seen != 0 || at_once != 0) {
         sotto_file_remove_temporaries();
+        if (own_file != NULL)
+            unlink(own_file);
+        if (own_folder != NULL)
+            rmdir(own_folder);
         _exit(EXIT_SIGNAL + number);
     }
     seen = number;
@@ -33,3 +38,8 @@ void signals_watch(void) {
 int signals_seen(void) { return (int)seen; }
 
 void signals_end_at_once(bool yes) { at_once = yes; }
+
+void signals_remove(const char * file, const char * folder) {
+    own_folder = folder;
+    own_file = file;
+}
