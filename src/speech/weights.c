@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "sotto/quant.h"
+
 #include "weights.h"
 
 #define STAGE_ELEMENTS (1 << 20)
@@ -34,7 +36,8 @@ static void note_missing(struct loader * l, const char * name) {
 
 static bool same_extents(const int64_t * a, const int64_t * b) { return memcmp(a, b, 4 * sizeof(*a)) == 0; }
 
-static enum sotto_type stored_type(enum sotto_type type) { return type == SOTTO_TYPE_F16 ? type : SOTTO_TYPE_F32; }
+/* Types of weights: those whose rows can be read as floats. */
+static bool readable(enum sotto_type type) { return type == SOTTO_TYPE_F32 || sotto_get_type_traits(type)->to_float; }
 
 /* Is tensor `name` in the file with these extents and a type that can be read? Its type, or COUNT. */
 static enum sotto_type look_up(struct loader * l, const char * name, const int64_t * ne) {
@@ -53,16 +56,17 @@ static enum sotto_type look_up(struct loader * l, const char * name, const int64
         return SOTTO_TYPE_COUNT;
     }
     enum sotto_type type = sotto_gguf_get_tensor_type(l->gguf, id);
-    if (type == SOTTO_TYPE_F32 || type == SOTTO_TYPE_F16 || type == SOTTO_TYPE_BF16)
+    if (readable(type))
         return type;
     l->status =
         sotto_fail(SOTTO_E_MODEL_TENSOR_TYPE,
-                   "sotto_model_open: %s: tensor %s has type %s, want f32, f16 or bf16; convert with --type f16",
+                   "sotto_model_open: %s: tensor %s has type %s, which is none for weights; convert with --type "
+                   "f16",
                    l->path, name, sotto_type_name(type));
     return SOTTO_TYPE_COUNT;
 }
 
-/* The record of a matrix in the packed context, rows of ne0*ne1 (a convolution's) or ne0 elements. */
+/* The record of a matrix in the packed context, of the file's type, rows of ne0*ne1 (a convolution's) or ne0 elements. */
 static struct sotto_tensor * matrix(struct loader * l, const char * name, int64_t ne0, int64_t ne1, int64_t ne2) {
     const int64_t ne[4] = { ne0, ne1, ne2, 1 };
     enum sotto_type type = failed(l) ? SOTTO_TYPE_COUNT : look_up(l, name, ne);
@@ -70,7 +74,7 @@ static struct sotto_tensor * matrix(struct loader * l, const char * name, int64_
         return NULL;
     struct sotto_context * ctx = l->model->matrices;
     bool kernel = ne2 > 1;
-    struct sotto_tensor * t = sotto_new_tensor_2d(ctx, stored_type(type), kernel ? ne0 * ne1 : ne0, kernel ? ne2 : ne1);
+    struct sotto_tensor * t = sotto_new_tensor_2d(ctx, type, kernel ? ne0 * ne1 : ne0, kernel ? ne2 : ne1);
     if (!t)
         l->status = sotto_context_status(ctx);
     else
@@ -251,45 +255,31 @@ static void allocate(struct loader * l) {
 
 /* ---- reading ---- */
 
-static bool all_finite(const void * data, enum sotto_type type, size_t n) {
-    if (type == SOTTO_TYPE_F32) {
-        const float * x = data;
-        for (size_t i = 0; i < n; i++)
-            if (!isfinite(x[i]))
-                return false;
-        return true;
-    }
-    const uint16_t * x = data;
-    uint16_t exponent = type == SOTTO_TYPE_F16 ? 0x7c00 : 0x7f80;
-    for (size_t i = 0; i < n; i++)
-        if ((x[i] & exponent) == exponent)
-            return false;
-    return true;
+static size_t bytes_of(enum sotto_type type, size_t n) {
+    return n / (size_t)sotto_blck_size(type) * sotto_type_size(type);
 }
 
 static const void * widen(struct loader * l, enum sotto_type from, enum sotto_type to, size_t n) {
     if (from == to)
         return l->raw;
-    if (from == SOTTO_TYPE_F16)
-        sotto_fp16_to_fp32_row((const void *)l->raw, (void *)l->wide, (int64_t)n);
-    else
-        sotto_bf16_to_fp32_row((const void *)l->raw, (void *)l->wide, (int64_t)n);
+    sotto_get_type_traits(from)->to_float(l->raw, (float *)(void *)l->wide, (int64_t)n);
     return l->wide;
 }
 
+/* n elements from `first` on, whole rows of t. */
 static enum sotto_status read_block(struct loader * l, int64_t id, struct sotto_tensor * t, size_t first, size_t n) {
     enum sotto_type from = sotto_gguf_get_tensor_type(l->gguf, id);
-    size_t es = sotto_type_size(from), width = sotto_type_size(t->type);
-    enum sotto_status status = sotto_gguf_read_tensor(l->gguf, id, l->raw, first * es, n * es);
+    size_t size = bytes_of(from, n);
+    enum sotto_status status = sotto_gguf_read_tensor(l->gguf, id, l->raw, bytes_of(from, first), size);
     if (status != SOTTO_OK) {
         char text[512];
         snprintf(text, sizeof(text), "%s", sotto_last_error_text());
         status = status == SOTTO_E_GGUF_TRUNCATED ? SOTTO_E_MODEL_TRUNCATED : SOTTO_E_IO;
         return sotto_fail(status, "sotto_model_open: %s: tensor %s: %s", l->path, t->name, text);
     }
-    if (l->check && !all_finite(l->raw, from, n))
+    if (l->check && !sotto_validate_row_data(from, l->raw, size))
         return sotto_fail(SOTTO_E_MODEL_NAN, "sotto_model_open: %s: tensor %s holds NaN or infinity", l->path, t->name);
-    return sotto_backend_tensor_set(t, widen(l, from, t->type, n), first * width, n * width);
+    return sotto_backend_tensor_set(t, widen(l, from, t->type, n), bytes_of(t->type, first), bytes_of(t->type, n));
 }
 
 static size_t block_rows(size_t row) {

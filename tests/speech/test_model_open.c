@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "sotto/gguf.h"
+#include "sotto/quant.h"
 #include "sotto/speech.h"
 #include "support/tiny_model.h"
 
@@ -22,7 +23,10 @@ struct change {
     const char * skip;   /* tensor left out */
     const char * twist;  /* tensor with another shape */
     const char * poison; /* tensor with a NaN */
-    bool extra;          /* one tensor more */
+    const char * retype; /* tensor that becomes ... */
+    enum sotto_type type;
+    bool bad_scale; /* ... with a NaN for its first scale */
+    bool extra;     /* one tensor more */
     void (*keys)(struct sotto_gguf_context * gguf);
 };
 
@@ -36,6 +40,20 @@ static void add_extra(struct sotto_context * ctx, struct sotto_gguf_context * ou
     assert_int_equal(sotto_gguf_add_tensor(out, t), SOTTO_OK);
 }
 
+/* t in another type: quantised, or of zeros where the type is for no weights. */
+static struct sotto_tensor * retyped(struct sotto_context * ctx, const struct sotto_tensor * t) {
+    struct sotto_tensor * v = sotto_new_tensor(ctx, current->type, 4, t->ne);
+    const int64_t rows = sotto_nrows(t);
+    assert_non_null(v);
+    memset(v->data, 0, sotto_nbytes(v));
+    if (current->type == SOTTO_TYPE_F16 || current->type == SOTTO_TYPE_BF16 || sotto_is_quantized(current->type))
+        assert_int_equal(sotto_quantize_chunk(current->type, t->data, v->data, 0, rows, t->ne[0], NULL),
+                         sotto_nbytes(v));
+    if (current->bad_scale)
+        memset(v->data, 0xFF, 2);
+    return sotto_set_name(v, t->name);
+}
+
 static void copy_tensor(struct sotto_context * views, struct sotto_tensor * t, struct sotto_gguf_context * out) {
     if (current->skip && strcmp(t->name, current->skip) == 0)
         return;
@@ -47,6 +65,8 @@ static void copy_tensor(struct sotto_context * views, struct sotto_tensor * t, s
         sotto_set_name(v, t->name);
         t = v;
     }
+    if (current->retype && strcmp(t->name, current->retype) == 0)
+        t = retyped(views, t);
     assert_int_equal(sotto_gguf_add_tensor(out, t), SOTTO_OK);
 }
 
@@ -57,7 +77,7 @@ static void make(const struct change * change) {
     params.ctx = &ctx;
     struct sotto_gguf_context * in = sotto_gguf_open(tiny_model(), &params);
     assert_non_null(in);
-    struct sotto_context * more = sotto_init((struct sotto_init_params){ 1 << 16, NULL, false });
+    struct sotto_context * more = sotto_init((struct sotto_init_params){ 1 << 20, NULL, false });
     struct sotto_gguf_context * out = sotto_gguf_init_empty();
     assert_non_null(more);
     assert_non_null(out);
@@ -127,6 +147,59 @@ static void test_tensors(void ** state) {
     refuse_change((struct change){ .extra = true }, SOTTO_E_MODEL_TENSOR_UNKNOWN, "enc.blk.0.surprise");
     refuse_change((struct change){ .poison = "dec.blk.0.attn_norm.weight" }, SOTTO_E_MODEL_NAN,
                   "dec.blk.0.attn_norm.weight");
+}
+
+static void accept_change(struct change change) {
+    struct sotto_model_params params = sotto_model_default_params();
+    struct sotto_model * model;
+    make(&change);
+    params.check_weights = !change.bad_scale;
+    assert_int_equal(sotto_model_open(path, &params, &model), SOTTO_OK);
+    sotto_model_free(model);
+}
+
+/* Any tensor may have any type of weights; norms, biases and positions become f32. */
+static void test_types_of_tensors(void ** state) {
+    (void)state;
+    static const char * const names[] = { "dec.blk.0.attn_norm.weight", "enc.blk.0.ffn_up.bias", "dec.pos_embd.weight",
+                                          "enc.blk.0.attn_q.weight", "dec.blk.0.ffn_down.weight" };
+    static const enum sotto_type types[] = { SOTTO_TYPE_F16, SOTTO_TYPE_BF16, SOTTO_TYPE_Q8_0, SOTTO_TYPE_Q4_1,
+                                             SOTTO_TYPE_NVFP4 };
+    for (int i = 0; i < 5; i++) {
+        accept_change((struct change){ .retype = names[i], .type = types[i] });
+        accept_change((struct change){ .retype = names[i], .type = types[(i + 2) % 5] });
+        refuse_change((struct change){ .retype = names[i], .type = SOTTO_TYPE_I32 }, SOTTO_E_MODEL_TENSOR_TYPE,
+                      names[i]);
+        refuse_change((struct change){ .retype = names[i], .type = SOTTO_TYPE_F64 }, SOTTO_E_MODEL_TENSOR_TYPE,
+                      names[i]);
+    }
+    struct change bad = { .retype = "enc.blk.0.attn_q.weight", .type = SOTTO_TYPE_Q5_0, .bad_scale = true };
+    refuse_change(bad, SOTTO_E_MODEL_NAN, "enc.blk.0.attn_q.weight");
+    accept_change(bad); /* when nobody asks for a check */
+}
+
+/* Whole models: opened as they are, in less memory than f32, and they run. */
+static void test_whole_types(void ** state) {
+    (void)state;
+    static const enum sotto_type types[] = { SOTTO_TYPE_Q5_0, SOTTO_TYPE_MXFP4, SOTTO_TYPE_Q6_K };
+    static const float silence[16000];
+    for (int i = 0; i < 3; i++) {
+        struct sotto_model * model;
+        struct sotto_state * s;
+        assert_true(tiny_model_write(path, types[i], 3));
+        assert_int_equal(sotto_model_open(path, NULL, &model), SOTTO_OK);
+        assert_int_equal(sotto_model_weight_type(model), types[i]);
+        assert_int_equal(sotto_model_width(model), tiny_model_width(types[i]));
+        assert_true(sotto_model_memory(model) < 51865 * (size_t)tiny_model_width(types[i]) * 2);
+        assert_int_equal(sotto_state_new(model, NULL, &s), SOTTO_OK);
+        assert_int_equal(sotto_pcm_to_mel(s, silence, 16000, 0, SOTTO_PAD_ZERO), SOTTO_OK);
+        assert_int_equal(sotto_encode(s), SOTTO_OK);
+        assert_int_equal(sotto_decode(s, (const int32_t[]){ 50258 }, 1, 0), SOTTO_OK);
+        for (int t = 0; t < 51865; t++)
+            assert_true(isfinite(sotto_get_logits(s)[t]));
+        sotto_state_free(s);
+        sotto_model_free(model);
+    }
 }
 
 /* The table of encoder positions may be missing: it is calculated, and near what files hold. */
@@ -245,6 +318,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_unchanged_opens),
         cmocka_unit_test(test_tensors),
+        cmocka_unit_test(test_types_of_tensors),
+        cmocka_unit_test(test_whole_types),
         cmocka_unit_test(test_positions_are_optional),
         cmocka_unit_test(test_keys),
         cmocka_unit_test(test_no_model),

@@ -8,17 +8,24 @@
 
 #include "sotto/cpu.h"
 #include "sotto/gguf.h"
+#include "sotto/quant.h"
 #include "sotto/tensor.h"
 
-enum { N_VOCAB = 51865, N_MELS = 80, D = 64, N_TEXT = 448, N_ORDINARY = 50257, SPELLING = 16 };
+enum { N_VOCAB = 51865, N_MELS = 80, N_TEXT = 448, N_ORDINARY = 50257, SPELLING = 16 };
 
 struct maker {
     struct sotto_context * ctx;
     struct sotto_gguf_context * gguf;
     uint32_t random;
     enum sotto_type type;
+    int64_t width;
     bool ok;
 };
+
+int64_t tiny_model_width(enum sotto_type type) {
+    const int64_t block = sotto_blck_size(type);
+    return block > 64 ? block : 64;
+}
 
 /* Uniform in [-1, 1): a plain linear congruential generator, so that the model is the same everywhere. */
 static float next_random(struct maker * m) {
@@ -26,24 +33,37 @@ static float next_random(struct maker * m) {
     return (float)(m->random >> 8) / 8388608.0f - 1.0f;
 }
 
+/* Rows of base + scale * random, quantised row by row with weights that are all alike. */
+static bool fill(struct maker * m, struct sotto_tensor * t, float base, float scale) {
+    enum { MOST = 1024, DISTINCT = 512 };
+    float row[MOST], weights[MOST];
+    const size_t size = sotto_row_size(t->type, t->ne[0]);
+    bool ok = t->ne[0] <= MOST;
+    for (int64_t r = 0, n = sotto_nrows(t); ok && r < n; r++) {
+        char * out = (char *)t->data + (size_t)r * size;
+        if (r >= DISTINCT && sotto_is_quantized(t->type)) {
+            memcpy(out, out - DISTINCT * size, size);
+            continue;
+        }
+        for (int64_t i = 0; i < t->ne[0]; i++) {
+            row[i] = base + scale * next_random(m);
+            weights[i] = 1.0f;
+        }
+        ok = sotto_quantize_chunk(t->type, row, out, 0, 1, t->ne[0], weights) == size;
+    }
+    return ok;
+}
+
 /* A tensor named `name`: base + scale * random. */
 static void add(struct maker * m, const char * name, enum sotto_type type, int n_dims, const int64_t * ne, float base,
                 float scale) {
-    struct sotto_tensor * t = sotto_new_tensor(m->ctx, type, n_dims, ne);
+    struct sotto_tensor * t = m->ok ? sotto_new_tensor(m->ctx, type, n_dims, ne) : NULL;
     if (t == NULL) {
         m->ok = false;
         return;
     }
     sotto_set_name(t, name);
-    for (int64_t i = 0, n = sotto_nelements(t); i < n; i++) {
-        const float x = base + scale * next_random(m);
-        if (type == SOTTO_TYPE_F16) {
-            ((sotto_fp16_t *)t->data)[i] = sotto_fp32_to_fp16(x);
-        } else {
-            ((float *)t->data)[i] = x;
-        }
-    }
-    m->ok = m->ok && sotto_gguf_add_tensor(m->gguf, t) == SOTTO_OK;
+    m->ok = fill(m, t, base, scale) && sotto_gguf_add_tensor(m->gguf, t) == SOTTO_OK;
 }
 
 static void vector(struct maker * m, const char * prefix, const char * name, int64_t n, float base, float scale) {
@@ -59,6 +79,7 @@ static void matrix(struct maker * m, const char * prefix, const char * name, int
 }
 
 static void norm(struct maker * m, const char * prefix, const char * name) {
+    const int64_t D = m->width;
     char full[48];
     snprintf(full, sizeof(full), "%s.weight", name);
     vector(m, prefix, full, D, 1.0f, 0.1f);
@@ -69,6 +90,7 @@ static void norm(struct maker * m, const char * prefix, const char * name) {
 /* `kind` is "attn" or "cross_attn". */
 static void attention(struct maker * m, const char * prefix, const char * kind) {
     static const char * parts[] = { "q", "k", "v", "output" };
+    const int64_t D = m->width;
     char full[48];
     for (int i = 0; i < 4; i++) {
         snprintf(full, sizeof(full), "%s_%s.weight", kind, parts[i]);
@@ -81,6 +103,7 @@ static void attention(struct maker * m, const char * prefix, const char * kind) 
 }
 
 static void feed_forward(struct maker * m, const char * prefix) {
+    const int64_t D = m->width;
     norm(m, prefix, "ffn_norm");
     matrix(m, prefix, "ffn_up.weight", D, 4 * D, 0.2f);
     vector(m, prefix, "ffn_up.bias", 4 * D, 0.0f, 0.1f);
@@ -90,9 +113,11 @@ static void feed_forward(struct maker * m, const char * prefix) {
 
 /* The encoder's position table is left out: it is optional, so readers compute it. */
 static void tensors(struct maker * m) {
-    add(m, "enc.conv1.weight", m->type, 3, (const int64_t[]){ 3, N_MELS, D }, 0.0f, 0.1f);
+    const int64_t D = m->width;
+    const enum sotto_type kernel = sotto_is_quantized(m->type) ? SOTTO_TYPE_F16 : m->type;
+    add(m, "enc.conv1.weight", kernel, 3, (const int64_t[]){ 3, N_MELS, D }, 0.0f, 0.1f);
     vector(m, "", "enc.conv1.bias", D, 0.0f, 0.1f);
-    add(m, "enc.conv2.weight", m->type, 3, (const int64_t[]){ 3, D, D }, 0.0f, 0.1f);
+    add(m, "enc.conv2.weight", kernel, 3, (const int64_t[]){ 3, D, D }, 0.0f, 0.1f);
     vector(m, "", "enc.conv2.bias", D, 0.0f, 0.1f);
     norm(m, "enc.blk.0.", "attn_norm");
     attention(m, "enc.blk.0.", "attn");
@@ -163,7 +188,8 @@ static bool vocabulary(struct maker * m) {
 }
 
 static bool keys(struct maker * m) {
-    static const struct {
+    const uint32_t D = (uint32_t)m->width, heads = D / 64;
+    const struct {
         const char * key;
         uint32_t value;
     } numbers[] = {
@@ -175,12 +201,12 @@ static bool keys(struct maker * m) {
         { "whisper.encoder.embedding_length", D },
         { "whisper.encoder.feed_forward_length", 4 * D },
         { "whisper.encoder.block_count", 1 },
-        { "whisper.encoder.attention.head_count", 1 },
+        { "whisper.encoder.attention.head_count", heads },
         { "whisper.decoder.context_length", N_TEXT },
         { "whisper.decoder.embedding_length", D },
         { "whisper.decoder.feed_forward_length", 4 * D },
         { "whisper.decoder.block_count", 1 },
-        { "whisper.decoder.attention.head_count", 1 },
+        { "whisper.decoder.attention.head_count", heads },
         { "whisper.audio.sample_rate", 16000 },
         { "whisper.audio.n_fft", 400 },
         { "whisper.audio.hop_length", 160 },
@@ -205,6 +231,7 @@ bool tiny_model_write(const char * path, enum sotto_type type, uint32_t seed) {
                        .gguf = sotto_gguf_init_empty(),
                        .random = seed,
                        .type = type,
+                       .width = tiny_model_width(type),
                        .ok = true };
     m.ok = m.ctx != NULL && m.gguf != NULL && keys(&m);
     if (m.ok) {
