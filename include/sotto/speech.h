@@ -143,6 +143,7 @@ struct sotto_transcribe_params {
     const char * language;              /* code or name; NULL, "" and "auto" = detected on the window decoded first */
     int language_detection_segments;    /* windows to look at; they are, until ... (1) */
     float language_detection_threshold; /* ... a language is likelier than this; else the most frequent one (0.5) */
+    bool multilingual;                  /* detected anew on every window that is decoded */
     bool translate;                     /* into English */
 
     /* What the model believes was said before. A prompt has room for 223 tokens. */
@@ -167,6 +168,7 @@ struct sotto_transcribe_params {
     bool early_end;              /* a window is done when a timestamp comes within 100 ms of the end of the sound; not
                                   * with beams */
     float max_initial_ts;        /* seconds; the first timestamp of a window lies below; <= 0 = anywhere */
+    int no_repeat_ngram;         /* no sequence of so many text tokens comes twice in a window; 0 = it may */
     int max_tokens;              /* sampled tokens of a window before it must end; 0 = only the limit of 224 */
 
     /* Search. A window is decoded at `temperature`; if that goes wrong, again at temperature + temperature_inc and so
@@ -182,6 +184,8 @@ struct sotto_transcribe_params {
     /* An attempt went wrong if its text repeats itself or is unlikely, and it is not silence. */
     float compression_ratio_thold; /* its compression_ratio is above this; so it is, too, if it has no end, and no
                                     * timestamp from 15 s on */
+    float entropy_thold;           /* the last 32 of more than 32 tokens have less than this, in nats; 0 = not looked
+                                    * at, whisper.cpp has 2.4 */
     float logprob_thold;           /* its avg_logprob is below this */
     float no_speech_thold;         /* silence: no_speech_prob is above this and avg_logprob not above logprob_thold */
 
@@ -250,6 +254,7 @@ struct sotto_window {
     float compression_ratio;
     float temperature; /* of the last attempt */
     int n_attempts;    /* 0 if it was not decoded */
+    int language;      /* in which it was decoded, -1 if it was not */
 };
 
 SOTTO_API int sotto_n_segments(const struct sotto_state * state);
@@ -259,7 +264,7 @@ SOTTO_API int sotto_n_windows(const struct sotto_state * state);
 SOTTO_API const struct sotto_window * sotto_get_window(const struct sotto_state * state, int i);
 SOTTO_API const struct sotto_token_data * sotto_get_window_token(const struct sotto_state * state, int window, int i);
 
-/* The language that was used: id, -1 before the first window. If it was detected, the probabilities of all languages of
+/* The language that was used, of several the last one: id, -1 before the first window. If it was detected, the probabilities of all languages of
  * the model in the order of ids; NULL if it was given. */
 SOTTO_API int sotto_get_language(const struct sotto_state * state);
 SOTTO_API const float * sotto_get_language_probs(const struct sotto_state * state, int * count);

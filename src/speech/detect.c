@@ -102,7 +102,7 @@ static enum sotto_status ask_around(struct sotto_i_run * r) {
 enum sotto_status sotto_i_run_detect(struct sotto_i_run * run) {
     struct sotto_state * s = run->state;
     enum sotto_status status = sotto_i_detect_language(s);
-    run->detect = false;
+    run->detect = run->params->multilingual;
     if (status != SOTTO_OK || !run->specials->multilingual || run->params->language_detection_segments == 1 ||
         s->language_probs[s->language] > run->params->language_detection_threshold)
         return status;

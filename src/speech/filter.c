@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "filter.h"
+#include "segment.h"
 
 static void forbid(float * row, int32_t first, int32_t end) {
     for (int32_t id = first; id < end; id++)
@@ -47,6 +48,18 @@ static void timestamp_rules(const struct sotto_i_filter * filter, const int32_t 
     forbid_past(s, tokens, n, last && !before, row);
 }
 
+/* What would repeat the newest text tokens and the one that followed them before. */
+static void forbid_repeats(const struct sotto_i_filter * filter, const int32_t * tokens, int n, float * row) {
+    int32_t text[SOTTO_I_MAX_TOKENS];
+    int n_text = 0, same = filter->no_repeat - 1;
+    for (int i = 0; i < n; i++)
+        if (tokens[i] < filter->specials->eot)
+            text[n_text++] = tokens[i];
+    for (int i = same; i < n_text; i++)
+        if (memcmp(text + i - same, text + n_text - same, (size_t)same * sizeof(*text)) == 0)
+            row[text[i]] = -INFINITY;
+}
+
 void sotto_i_filter_mask(const struct sotto_i_filter * filter, const float * base, const int32_t * tokens, int n,
                          float * mask) {
     const struct sotto_i_specials * s = filter->specials;
@@ -55,6 +68,8 @@ void sotto_i_filter_mask(const struct sotto_i_filter * filter, const float * bas
         mask[filter->blank] = -INFINITY;
         mask[s->eot] = -INFINITY;
     }
+    if (filter->no_repeat > 0)
+        forbid_repeats(filter, tokens, n, mask);
     if (!filter->timestamps)
         return;
     if (filter->max_tokens > 0 && n >= filter->max_tokens)

@@ -12,6 +12,7 @@ struct sotto_i_filter {
     bool suppress_blank;
     int32_t blank;            /* the token " " */
     int max_tokens;           /* sampled tokens after which only timestamps and the end are left; 0 = no such limit */
+    int no_repeat;            /* text tokens in a row that may not come twice; 0 = they may */
     int max_initial;          /* highest first timestamp, in steps of 0.02 s; < 0 = any */
     const int32_t * suppress; /* ids that are never allowed, besides the special ones */
     int n_suppress;

@@ -56,6 +56,7 @@ static enum sotto_status check_search(const struct sotto_transcribe_params * p) 
         { p->length_penalty <= 1.0f, "length_penalty", "0..1, or negative for the plain mean" },
         { p->temperature >= 0 && isfinite(p->temperature), "temperature", "0 or more" },
         { isfinite(p->temperature_inc), "temperature_inc", "a number" },
+        { p->entropy_thold >= 0, "entropy_thold", "0 or more" },
     };
     return first_failure(checks, sizeof(checks) / sizeof(checks[0]));
 }
@@ -64,6 +65,7 @@ static enum sotto_status check_text(const struct sotto_transcribe_params * p) {
     const struct check checks[] = {
         { p->n_max_text_ctx >= 0, "n_max_text_ctx", "0 or more" },
         { p->max_tokens >= 0, "max_tokens", "0 or more" },
+        { p->no_repeat_ngram >= 0, "no_repeat_ngram", "0 or more" },
         { p->language_detection_segments >= 1, "language_detection_segments", "1 or more" },
         { p->n_prompt_tokens >= 0, "n_prompt_tokens", "0 or more" },
         { p->prompt_tokens || p->n_prompt_tokens == 0, "prompt_tokens", "set for n_prompt_tokens" },
@@ -154,6 +156,7 @@ enum sotto_status sotto_i_run_set_filter(struct sotto_i_run * run) {
     f->suppress_blank = p->suppress_blank;
     f->blank = sotto_i_tokenizer_blank(model->tokenizer);
     f->max_tokens = p->single_segment ? 0 : p->max_tokens;
+    f->no_repeat = p->no_repeat_ngram;
     f->max_initial = sotto_i_filter_max_initial(p->max_initial_ts);
     if (p->suppress_nst)
         f->suppress = sotto_i_tokenizer_non_speech(model->tokenizer, &f->n_suppress);

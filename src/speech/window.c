@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* One window: encoded, decoded at one temperature after the other until it goes well, cut into segments; the cut tells
  * where the next one begins (spec 5.8, 5.9). */
+#include <math.h>
+
 #include "run.h"
 #include "search.h"
 
 #define LATE_FRAMES     500 /* less than this left: drop_late_history */
 #define MAX_TEMPERATURE 1.000001
 #define LOOP_STEPS      750  /* a window without an end and without a timestamp from here on, 15 s, goes in circles */
+#define LAST_TOKENS     32   /* whose entropy is looked at */
 #define FORGET          0.5f /* what was drawn at a temperature above is no part of later prompts */
 
 /* The bytes of text tokens among n tokens, in state->scratch. */
@@ -71,6 +74,21 @@ static bool is_loop(const struct sotto_i_run * r, const struct sotto_i_sampled *
     return true;
 }
 
+/* Many tokens, and few of them different: entropy over how often each occurs among the last ones. */
+static bool is_monotonous(const struct sotto_i_run * r, const struct sotto_i_sampled * sampled) {
+    if (!(r->params->entropy_thold > 0) || sampled->n <= LAST_TOKENS)
+        return false;
+    const int32_t * last = sampled->ids + sampled->n - LAST_TOKENS;
+    double entropy = 0;
+    for (int i = 0; i < LAST_TOKENS; i++) {
+        int n = 0;
+        for (int k = 0; k < LAST_TOKENS; k++)
+            n += last[k] == last[i];
+        entropy -= log((double)n / LAST_TOKENS) / LAST_TOKENS;
+    }
+    return entropy < (double)r->params->entropy_thold;
+}
+
 static enum sotto_status measure(struct sotto_i_run * r, struct sotto_i_attempt * a, float no_speech_prob, int limit) {
     const struct sotto_transcribe_params * p = r->params;
     enum sotto_status status = gather_text(r, a->sampled.ids, a->sampled.n);
@@ -79,7 +97,8 @@ static enum sotto_status measure(struct sotto_i_run * r, struct sotto_i_attempt 
     a->avg_logprob = (float)(a->sampled.sum / (a->sampled.n + 1));
     a->compression_ratio = sotto_i_ratio_of(r->state->ratio, r->state->scratch.data, r->state->scratch.size);
     bool unlikely = a->avg_logprob < p->logprob_thold;
-    a->failed = a->compression_ratio > p->compression_ratio_thold || unlikely || is_loop(r, &a->sampled, limit);
+    a->failed = a->compression_ratio > p->compression_ratio_thold || unlikely || is_loop(r, &a->sampled, limit) ||
+                is_monotonous(r, &a->sampled);
     if (unlikely && no_speech_prob > p->no_speech_thold)
         a->failed = false;
     return SOTTO_OK;
@@ -139,6 +158,7 @@ static enum sotto_status decode_window(struct sotto_i_run * r, struct sotto_wind
     if (status != SOTTO_OK)
         return status;
     const struct sotto_i_attempt * a = &r->kept;
+    window->language = r->state->language;
     window->n_prompt = a->n_prompt;
     window->n_tokens = a->sampled.n;
     window->sum_logprob = a->sampled.sum;
@@ -209,7 +229,7 @@ enum sotto_status sotto_i_run_window(struct sotto_i_run * run) {
     int64_t left = run->clip_end - run->seek;
     bool silent;
     run->n_frames = left < SOTTO_I_WINDOW_FRAMES ? (int)left : SOTTO_I_WINDOW_FRAMES;
-    struct sotto_window window = { .seek = run->seek, .n_frames = run->n_frames };
+    struct sotto_window window = { .seek = run->seek, .n_frames = run->n_frames, .language = -1 };
     enum sotto_status status = sotto_i_run_mel(run, run->seek, run->n_frames, &silent);
     if (status != SOTTO_OK)
         return status;

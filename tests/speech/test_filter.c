@@ -232,6 +232,28 @@ static void check_rising(const int32_t * tokens, int n) {
     }
 }
 
+static void test_no_repeats(void ** state) {
+    (void)state;
+    filter.no_repeat = 3;
+    MAKE(at(0), 10, 20, 30, at(5), at(5), 10, 20); /* timestamps do not count */
+    assert_false(allowed(30));
+    assert_true(allowed(10) && allowed(20) && allowed(40));
+    MAKE(at(0), 10, 20, 30, 20, 10);
+    assert_true(allowed(20) && allowed(30));
+    MAKE(at(0), 7, 7, 7);
+    assert_false(allowed(7));
+    MAKE(at(0), 7, 7);
+    assert_true(allowed(7));
+    MAKE(at(0), 7, 8, 9, 7, 8, 5, 7, 8); /* both that followed */
+    assert_true(!allowed(9) && !allowed(5) && allowed(7));
+    filter.no_repeat = 1;
+    MAKE(at(0), 10, 20);
+    assert_true(!allowed(10) && !allowed(20) && allowed(30) && allowed(at(9)));
+    filter.no_repeat = 448;
+    MAKE(at(0), 10, 20);
+    assert_true(allowed(10) && allowed(20));
+}
+
 /* Decode a recording of `frames` by windows of the stub; how many windows it took. */
 static int run_recording(int64_t frames, int limit) {
     int windows = 0;
@@ -303,6 +325,7 @@ int main(void) {
         cmocka_unit_test_setup(test_timestamps_rise, set_up),
         cmocka_unit_test_setup(test_max_tokens, set_up),
         cmocka_unit_test_setup(test_max_initial, set_up),
+        cmocka_unit_test_setup(test_no_repeats, set_up),
         cmocka_unit_test_setup(test_choose, set_up),
         cmocka_unit_test_setup(test_stub_always_zero, set_up),
         cmocka_unit_test_setup(test_stub_falling, set_up),

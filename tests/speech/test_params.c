@@ -73,6 +73,9 @@ static void test_bad_numbers(void ** test) {
     REFUSE(temperature, -0.1f);
     REFUSE(temperature, NAN);
     REFUSE(temperature_inc, INFINITY);
+    REFUSE(entropy_thold, -1.0f);
+    REFUSE(entropy_thold, NAN);
+    REFUSE(no_repeat_ngram, -1);
     REFUSE(language_detection_segments, 0);
     REFUSE(n_clip_times, -1);
     REFUSE(n_suppress_tokens, -1);
@@ -331,6 +334,47 @@ static void test_several_windows_for_the_language(void ** test) {
         assert_int_equal(token(0, i), tokens[i]);
 }
 
+/* Each window is decoded in the language that is found on it alone. */
+static void test_a_language_a_window(void ** test) {
+    (void)test;
+    struct sotto_transcribe_params p = quick(), alone = quick();
+    int languages[8], n = 0;
+    p.language = alone.language = NULL;
+    p.multilingual = true;
+    run(&p, N_SAMPLES);
+    int64_t seeks[8];
+    for (; n < sotto_n_windows(state) && n < 8; n++) {
+        languages[n] = sotto_get_window(state, n)->language;
+        seeks[n] = sotto_get_window(state, n)->seek;
+    }
+    assert_true(n >= 3);
+    assert_int_equal(sotto_get_language(state), languages[n - 1]);
+    for (int i = 0; i < n; i++) {
+        alone.offset = seeks[i];
+        run(&alone, N_SAMPLES);
+        assert_int_equal(sotto_get_window(state, 0)->language, languages[i]);
+        assert_int_equal(sotto_get_language(state), languages[i]);
+    }
+    p.language = "fr"; /* given, it stays */
+    run(&p, N_SAMPLES);
+    for (int i = 0; i < sotto_n_windows(state); i++)
+        assert_string_equal(sotto_language_code(sotto_get_window(state, i)->language), "fr");
+}
+
+static void test_no_repeated_pairs(void ** test) {
+    (void)test;
+    struct sotto_transcribe_params p = quick();
+    p.no_repeat_ngram = 2;
+    p.max_tokens = 0;
+    p.no_timestamps = true;
+    run(&p, BRIEF);
+    int n = sotto_get_window(state, 0)->n_tokens;
+    assert_true(n > 20);
+    for (int i = 1; i < n; i++)
+        for (int k = i + 1; k < n; k++)
+            assert_false(token(0, i) == token(0, k) && token(0, i - 1) == token(0, k - 1));
+}
+
 static void test_token_data(void ** test) {
     (void)test;
     struct sotto_transcribe_params p = quick();
@@ -369,6 +413,8 @@ int main(void) {
         cmocka_unit_test(test_single_segment),
         cmocka_unit_test(test_clips),
         cmocka_unit_test(test_several_windows_for_the_language),
+        cmocka_unit_test(test_a_language_a_window),
+        cmocka_unit_test(test_no_repeated_pairs),
         cmocka_unit_test(test_token_data),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);

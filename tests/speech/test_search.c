@@ -265,6 +265,44 @@ static void test_sampling(void ** test) {
     sotto_state_free(state);
 }
 
+/* Of the last 32 tokens of a window, in nats. */
+static double entropy_of(const struct sotto_state * state, int n) {
+    double entropy = 0;
+    for (int i = n - 32; i < n; i++) {
+        int same = 0;
+        for (int k = n - 32; k < n; k++)
+            same += sotto_get_window_token(state, 0, k)->id == sotto_get_window_token(state, 0, i)->id;
+        entropy -= log(same / 32.0) / 32;
+    }
+    return entropy;
+}
+
+static void test_entropy(void ** test) {
+    (void)test;
+    struct sotto_state * state = new_state(2);
+    struct sotto_transcribe_params p = quick();
+    struct outcome outcome;
+    p.logprob_thold = -100;
+    p.compression_ratio_thold = 1000;
+    p.no_timestamps = true;
+    p.no_repeat_ngram = 2;              /* else it is one token all along */
+    for (int n = 32; n <= 40; n += 8) { /* 32 tokens are too few to tell */
+        p.max_tokens = n;
+        p.temperature_inc = 0;
+        run(state, &p, &outcome);
+        assert_int_equal(sotto_get_window(state, 0)->n_tokens, n);
+        double entropy = entropy_of(state, n);
+        assert_true(entropy > 0.01);
+        for (int more = 0; more < 2; more++) {
+            p.temperature_inc = 1.0f;
+            p.entropy_thold = (float)(entropy * (more ? 1.001 : 0.999));
+            run(state, &p, &outcome);
+            assert_int_equal(sotto_get_window(state, 0)->n_attempts, more && n > 32 ? 2 : 1);
+        }
+    }
+    sotto_state_free(state);
+}
+
 static void test_fallback(void ** test) {
     (void)test;
     struct sotto_state * state = new_state(2);
@@ -380,9 +418,11 @@ int main(void) {
         return 1;
     }
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rows_are_shared), cmocka_unit_test(test_best_choices), cmocka_unit_test(test_draws),
-        cmocka_unit_test(test_beams),           cmocka_unit_test(test_sampling),     cmocka_unit_test(test_fallback),
-        cmocka_unit_test(test_warm_prompts),    cmocka_unit_test(test_side_by_side),
+        cmocka_unit_test(test_rows_are_shared), cmocka_unit_test(test_best_choices),
+        cmocka_unit_test(test_draws),           cmocka_unit_test(test_entropy),
+        cmocka_unit_test(test_beams),           cmocka_unit_test(test_sampling),
+        cmocka_unit_test(test_fallback),        cmocka_unit_test(test_warm_prompts),
+        cmocka_unit_test(test_side_by_side),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     sotto_model_free(model);
