@@ -95,22 +95,13 @@ static enum sotto_status recognise(struct job * job, const char * name, const st
     return status;
 }
 
-/* What a failure means for the run: only some end it. */
-static enum exit_code verdict(enum sotto_status status) {
-    switch (status) {
-    case SOTTO_E_LANGUAGE: return EXIT_USAGE;
-    case SOTTO_E_REGEX: return EXIT_REGEX;
-    default: return exit_code_of(status, EXIT_DONE);
-    }
-}
-
 static void failed(struct job * job, const char * name, enum sotto_status status, bool unread) {
     if (signals_seen() != 0) {
         job->worst = (enum exit_code)(EXIT_SIGNAL + signals_seen());
         return;
     }
     job->n_unread += unread;
-    job->worst = !unread && status == SOTTO_E_PARAM ? EXIT_USAGE : verdict(status);
+    job->worst = verdict(status);
     fprintf(stderr, "sotto: %s: %s\n", name, sotto_last_error_text());
 }
 

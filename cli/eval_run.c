@@ -136,8 +136,8 @@ enum exit_code eval_run_clips(struct eval_run * run) {
         if (status == SOTTO_OK)
             continue;
         fprintf(stderr, "%ssotto: %s: %s\n", terminal ? "\n" : "", clip->audio, sotto_last_error_text());
-        if (exit_code_of(status, EXIT_DONE) != EXIT_DONE)
-            return exit_code_of(status, EXIT_DONE);
+        if (verdict(status) != EXIT_DONE)
+            return verdict(status);
         n_failed++;
     }
     if (n_failed == run->set.n_clips)

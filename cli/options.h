@@ -33,6 +33,9 @@ struct options {
     const char * model;
     const char * language;
     int threads; /* 0 = not given, as in all numbers below whose default is 0 */
+    int language_detection_segments;
+    struct real language_detection_threshold;
+    bool multilingual;
     bool translate;
     const char * raw;
     unsigned formats; /* bit i: the i-th word of --format */
@@ -48,15 +51,21 @@ struct options {
     bool carry_prompt;
     const char * hotwords;
     const char * prefix;
+    const char * prompt_tokens;
     int max_context; /* -1 = not given */
-    bool suppress_nst, no_suppress_nst;
+    bool keep_late_history;
+    bool suppress_nst, no_suppress_nst, no_suppress_blank;
+    const char * suppress_tokens;
     const char * suppress_regex;
+    struct real max_initial_ts;
+    bool no_early_end;
+    int no_repeat_ngram;
     const char * pad_mode;
     int beam_size, best_of;
     struct real patience, length_penalty, temperature, temperature_inc;
     bool no_fallback;
     int seed;
-    struct real compression_ratio_thold, logprob_thold, no_speech_thold;
+    struct real compression_ratio_thold, entropy_thold, logprob_thold, no_speech_thold;
     const char * type;
     const char * imatrix;
     struct list keep;

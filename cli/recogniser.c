@@ -29,6 +29,15 @@ enum exit_code recogniser_open(struct recogniser * recogniser, const char * mode
     return exit_code_of(status, EXIT_MODEL);
 }
 
+enum exit_code verdict(enum sotto_status status) {
+    switch (status) {
+    case SOTTO_E_PARAM:
+    case SOTTO_E_LANGUAGE: return EXIT_USAGE;
+    case SOTTO_E_REGEX: return EXIT_REGEX;
+    default: return exit_code_of(status, EXIT_DONE);
+    }
+}
+
 void recogniser_close(struct recogniser * recogniser) {
     sotto_state_free(recogniser->state);
     sotto_model_free(recogniser->model);

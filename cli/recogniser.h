@@ -18,6 +18,8 @@ struct recogniser {
  * Failures are told, and nothing is left open. An interrupt meanwhile ends the program. */
 enum exit_code recogniser_open(struct recogniser * recogniser, const char * model, struct sotto_state_params params,
                                const struct options * options);
+/* What the failure of one recording means for the run: EXIT_DONE = it goes on. */
+enum exit_code verdict(enum sotto_status status);
 void recogniser_close(struct recogniser * recogniser);
 
 #endif

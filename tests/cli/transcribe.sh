@@ -142,12 +142,37 @@ code 3 run -m "$work/dir/" "$work/sound.wav"
 code 9 run --suppress-regex '(' "$work/sound.wav"
 says "SOTTO_E_REGEX"
 
+code 2 run --suppress-tokens 51865 "$work/sound.wav"
+says "suppress_tokens[0] is 51865"
+code 2 run --prompt-tokens 1 --prompt x "$work/sound.wav"
+printf 'audio\ttext\nsound.wav\tx\n' >"$work/list.tsv"
+code 9 "$SOTTO" eval -m "$model" -l en --suppress-regex '(' "$work/list.tsv" -o "$work/sums"
+code 2 "$SOTTO" eval -m "$model" -l en --suppress-tokens 51865 "$work/list.tsv" -o "$work/sums"
+[ ! -e "$work/sums" ]
+
 # parts of a recording
 code 0 run --format jsonl --offset-t 2000 "$work/sound.wav"
 says '"segments":[]' "$work/out"
 code 0 run --format jsonl --clip 0.5,1 --prompt "x" --hotwords "y" --beam-size 2 --patience 1 "$work/sound.wav"
 code 0 run --format txt --no-timestamps --translate --pad-mode silence --duration 500 --temperature 0.5 --seed 3 \
     --best-of 2 --single-segment --no-suppress-nst --max-context 0 "$work/sound.wav"
+
+# options whose effect shows: what is forbidden or demanded is not, or is, there
+"$python" - "$work/form.json-full" >"$work/ids" <<'PY'
+import json, sys
+tokens = [t["id"] for s in json.load(open(sys.argv[1], encoding="utf-8"))["transcription"] for t in s["tokens"]]
+print(",".join(str(t) for t in sorted(set(tokens)) if t < 50257))
+PY
+code 0 run --format json-full --no-suppress-blank --no-early-end --keep-late-history --prompt-tokens 1,50364,2 \
+    --suppress-tokens "$(cat "$work/ids")" --max-initial-ts 0 --no-repeat-ngram 1 --entropy-thold 2.4 --language auto \
+    --multilingual --language-detection-segments 2 --language-detection-threshold 0.9 "$work/sound.wav"
+"$python" - "$work/out" "$work/ids" <<'PY'
+import json, sys
+out = json.load(open(sys.argv[1], encoding="utf-8"))
+text = [t["id"] for s in out["transcription"] for t in s["tokens"] if t["id"] < 50257]
+assert text and not set(text) & set(map(int, open(sys.argv[2]).read().split(",")))
+assert len(set(text)) == len(text) and out["result"]["language"]
+PY
 
 # whisper.cpp's name and options
 ln -s "$SOTTO" "$work/whisper-cli"
@@ -157,6 +182,11 @@ same "$work/here/w.wav.txt" "$work/form.txt"
 same "$work/here/w.wav.srt" "$work/form.srt"
 same "$work/here/w.wav.json" "$work/form.json"
 says "[00:00:0" "$work/out"
+code 0 "$work/whisper-cli" -m "$model" -l en -nf -et 2.4 --max-tokens 4 "$work/here/w.wav"
+for option in -ac -ml -sow -dtw --audio-ctx --word-thold; do
+    code 2 "$work/whisper-cli" -m "$model" $option 1 "$work/here/w.wav"
+    says "$option: no such option"
+done
 code 0 "$work/whisper-cli" -m "$model" -l en -tp 0 -tpi 0 -bs 1 --max-tokens 12 -olrc -of "$work/here/v" "$work/here/w.wav"
 sed "s/by:sotto/by:whisper.cpp/" "$work/form.lrc" >"$work/expected"
 same "$work/here/v.lrc" "$work/expected"

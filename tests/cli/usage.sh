@@ -43,6 +43,9 @@ for raw in "" s16 s16le:0 s16le:16000:0 wav; do
 done
 for option in "--temperature abc" "--temperature -1" "--temperature nan" "--temperature-inc inf" "--no-speech-thold 1.5" \
     "--beam-size 0" "--beam-size 17" "--best-of x" "--offset-t -5" "--duration 1s" "--clip a" "--clip 1,,2" "--clip -1,2" \
+    "--language-detection-segments 0" "--language-detection-threshold 2" "--suppress-tokens ," "--suppress-tokens 1," \
+    "--suppress-tokens 1;2" "--suppress-tokens -1" "--suppress-tokens 99999999999" "--prompt-tokens x" "--entropy-thold -1" \
+    "--no-repeat-ngram -1" "--max-initial-ts x" "--no-early-end=1" \
     "--pad-mode one" "--max-tokens 300" "--max-context -2" "-t abc" "-t 0" "--model" "--prompt" "--no-progress=1"; do
     # shellcheck disable=SC2086
     code 2 "$SOTTO" transcribe x.wav $option
