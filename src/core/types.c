@@ -30,20 +30,20 @@ static void bf16_from_float(const float * x, void * y, int64_t n) { sotto_fp32_t
 #define CONVERT_Q5_K       sotto_i_q5_k_to_float, sotto_i_q5_k_from_float
 #define CONVERT_Q6_K       sotto_i_q6_k_to_float, sotto_i_q6_k_from_float
 #define CONVERT_Q8_K       NONE
-#define CONVERT_IQ2_XXS    NONE
-#define CONVERT_IQ2_XS     NONE
-#define CONVERT_IQ3_XXS    NONE
-#define CONVERT_IQ1_S      NONE
-#define CONVERT_IQ4_NL     NONE
-#define CONVERT_IQ3_S      NONE
-#define CONVERT_IQ2_S      NONE
-#define CONVERT_IQ4_XS     NONE
+#define CONVERT_IQ2_XXS    sotto_i_iq2_xxs_to_float, NULL
+#define CONVERT_IQ2_XS     sotto_i_iq2_xs_to_float, NULL
+#define CONVERT_IQ3_XXS    sotto_i_iq3_xxs_to_float, NULL
+#define CONVERT_IQ1_S      sotto_i_iq1_s_to_float, NULL
+#define CONVERT_IQ4_NL     sotto_i_iq4_nl_to_float, NULL
+#define CONVERT_IQ3_S      sotto_i_iq3_s_to_float, NULL
+#define CONVERT_IQ2_S      sotto_i_iq2_s_to_float, NULL
+#define CONVERT_IQ4_XS     sotto_i_iq4_xs_to_float, NULL
 #define CONVERT_I8         NONE
 #define CONVERT_I16        NONE
 #define CONVERT_I32        NONE
 #define CONVERT_I64        NONE
 #define CONVERT_F64        NONE
-#define CONVERT_IQ1_M      NONE
+#define CONVERT_IQ1_M      sotto_i_iq1_m_to_float, NULL
 #define CONVERT_BF16       bf16_to_float, bf16_from_float
 #define CONVERT_RETIRED_31 NONE
 #define CONVERT_RETIRED_32 NONE
