@@ -10,12 +10,15 @@ static _Thread_local uint64_t last_pos;
 uint64_t sotto_gguf_last_error_pos(void) { return last_pos; }
 
 enum sotto_status sotto_i_gguf_fail(uint64_t pos, enum sotto_status status, const char * format, ...) {
-    last_pos = pos;
+    char text[1024];
     va_list args;
     va_start(args, format);
-    sotto_fail_v(status, format, args);
+    vsnprintf(text, sizeof(text), format, args);
     va_end(args);
-    return status;
+    last_pos = pos;
+    if (pos == 0)
+        return sotto_fail(status, "%s", text);
+    return sotto_fail(status, "%s (at byte %llu)", text, (unsigned long long)pos);
 }
 
 enum sotto_status sotto_i_gguf_failed_at(uint64_t pos, enum sotto_status status) {

@@ -9,9 +9,8 @@ enum sotto_status sotto_i_gguf_field(struct gguf_parser * p, void * dst, size_t 
     struct gguf_source * source = p->source;
     uint64_t left = sotto_i_gguf_left(source);
     if (width > left)
-        return sotto_i_gguf_fail(source->pos, SOTTO_E_GGUF_TRUNCATED,
-                                 "gguf: %s: %s at byte %llu needs %zu bytes, %llu are left", source->name, what,
-                                 (unsigned long long)source->pos, width, (unsigned long long)left);
+        return sotto_i_gguf_fail(source->pos, SOTTO_E_GGUF_TRUNCATED, "gguf: %s: %s needs %zu bytes, %llu are left",
+                                 source->name, what, width, (unsigned long long)left);
     if (source->pos + width > p->params->max_meta_bytes)
         return sotto_i_gguf_fail(source->pos, SOTTO_E_LIMIT,
                                  "gguf: %s: more than %llu bytes before the tensors; raise max_meta_bytes",
@@ -43,9 +42,9 @@ enum sotto_status sotto_i_gguf_length(struct gguf_parser * p, uint64_t * len, co
     if (*len <= left && *len <= p->params->max_string && *len < SIZE_MAX)
         return SOTTO_OK;
     return sotto_i_gguf_fail(p->source->pos - 8, SOTTO_E_GGUF_STRING_LENGTH,
-                             "gguf: %s: %s at byte %llu has length %llu; %llu bytes are left, the limit is %llu",
-                             p->source->name, what, (unsigned long long)(p->source->pos - 8), (unsigned long long)*len,
-                             (unsigned long long)left, (unsigned long long)p->params->max_string);
+                             "gguf: %s: %s has length %llu; %llu bytes are left, the limit is %llu", p->source->name,
+                             what, (unsigned long long)*len, (unsigned long long)left,
+                             (unsigned long long)p->params->max_string);
 }
 
 enum sotto_status sotto_i_gguf_block(struct gguf_parser * p, uint8_t ** block, size_t * size, size_t used, size_t n) {

@@ -100,7 +100,7 @@ struct sotto_gguf_context {
 
 /* ---- errors (gguf_context.c) ---- */
 
-/* As sotto_fail, with the position in the file. */
+/* As sotto_fail, with the position in the file, which the message ends with if it is not 0. */
 enum sotto_status sotto_i_gguf_fail(uint64_t pos, enum sotto_status status, const char * format, ...)
     SOTTO_PRINTF(3, 4);
 /* A failure that another part of the engine has recorded gets its position. */

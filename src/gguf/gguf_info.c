@@ -37,8 +37,9 @@ enum sotto_status sotto_i_gguf_info_shape(const struct gguf_info * info, uint64_
     int64_t product = 1; /* zeros count as 1, so that they cannot hide an overflow in the strides */
     for (int i = 0; i < SOTTO_MAX_DIMS; i++) {
         if (ne[i] < 0)
-            return sotto_i_gguf_fail(pos, SOTTO_E_GGUF_TENSOR_SHAPE, "gguf: tensor '%s': axis %d has %lld elements",
-                                     SHOW(info->name), i, (long long)ne[i]);
+            return sotto_i_gguf_fail(pos > 0 ? pos + 8 * (uint64_t)i : 0, SOTTO_E_GGUF_TENSOR_SHAPE,
+                                     "gguf: tensor '%s': axis %d has %lld elements", SHOW(info->name), i,
+                                     (long long)ne[i]);
     }
     for (int i = 0; i < SOTTO_MAX_DIMS; i++) {
         int64_t n = ne[i] > 0 ? ne[i] : 1;

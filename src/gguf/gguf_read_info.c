@@ -27,9 +27,8 @@ static enum sotto_status read_tensor_name(struct gguf_parser * p, size_t id, str
         return status;
     if (len > GGUF_MAX_TENSOR_NAME)
         return sotto_i_gguf_fail(pos, SOTTO_E_GGUF_TENSOR_NAME_LENGTH,
-                                 "gguf: %s: the name of tensor %zu at byte %llu has %llu bytes, at most %d are allowed",
-                                 p->source->name, id, (unsigned long long)pos, (unsigned long long)len,
-                                 GGUF_MAX_TENSOR_NAME);
+                                 "gguf: %s: the name of tensor %zu has %llu bytes, at most %d are allowed",
+                                 p->source->name, id, (unsigned long long)len, GGUF_MAX_TENSOR_NAME);
     if (len > sotto_i_gguf_left(p->source))
         return sotto_i_gguf_fail(pos, SOTTO_E_GGUF_STRING_LENGTH,
                                  "gguf: %s: the name of tensor %zu has %llu bytes, %llu are left", p->source->name, id,

@@ -11,8 +11,8 @@ static bool is_key_char(char c) {
 static enum sotto_status check_key_text(struct gguf_parser * p, size_t id, const struct gguf_name * key, uint64_t pos) {
     for (size_t i = 0; i < key->len; i++) {
         if (key->text[i] == 0 || (p->strict && !is_key_char(key->text[i])))
-            return sotto_i_gguf_fail(pos + i, SOTTO_E_GGUF_KEY_CHARS, "gguf: %s: key '%s' of pair %zu at byte %llu",
-                                     p->source->name, SHOW(*key), id, (unsigned long long)pos);
+            return sotto_i_gguf_fail(pos + i, SOTTO_E_GGUF_KEY_CHARS, "gguf: %s: key '%s' of pair %zu", p->source->name,
+                                     SHOW(*key), id);
     }
     int64_t old = sotto_i_gguf_kv_find(p->ctx, key->text, key->len);
     if (old >= 0)
@@ -28,12 +28,12 @@ static enum sotto_status read_key(struct gguf_parser * p, size_t id, struct gguf
     if (status != SOTTO_OK)
         return status;
     if (len == 0)
-        return sotto_i_gguf_fail(pos, SOTTO_E_GGUF_KEY_EMPTY, "gguf: %s: the key of pair %zu at byte %llu is empty",
-                                 p->source->name, id, (unsigned long long)pos);
+        return sotto_i_gguf_fail(pos, SOTTO_E_GGUF_KEY_EMPTY, "gguf: %s: the key of pair %zu is empty", p->source->name,
+                                 id);
     if (len > GGUF_MAX_KEY)
         return sotto_i_gguf_fail(pos, SOTTO_E_GGUF_KEY_LENGTH,
-                                 "gguf: %s: the key of pair %zu at byte %llu has %llu bytes, at most %d are allowed",
-                                 p->source->name, id, (unsigned long long)pos, (unsigned long long)len, GGUF_MAX_KEY);
+                                 "gguf: %s: the key of pair %zu has %llu bytes, at most %d are allowed",
+                                 p->source->name, id, (unsigned long long)len, GGUF_MAX_KEY);
     key->text = sotto_malloc(p->ctx->allocator, (size_t)len + 1, 1);
     if (key->text == NULL)
         return SOTTO_E_MEMORY;
@@ -48,8 +48,8 @@ static enum sotto_status check_bools(struct gguf_parser * p, const struct gguf_k
                                      uint64_t pos) {
     for (size_t i = 0; i < kv->n; i++) {
         if (values[i] > 1 && p->strict)
-            return sotto_i_gguf_fail(pos + i, SOTTO_E_GGUF_BOOL_VALUE, "gguf: %s: a bool of '%s' at byte %llu is %d",
-                                     p->source->name, SHOW(kv->key), (unsigned long long)(pos + i), values[i]);
+            return sotto_i_gguf_fail(pos + i, SOTTO_E_GGUF_BOOL_VALUE, "gguf: %s: a bool of '%s' is %d",
+                                     p->source->name, SHOW(kv->key), values[i]);
         values[i] = values[i] != 0;
     }
     return SOTTO_OK;
@@ -78,9 +78,8 @@ static enum sotto_status read_string(struct gguf_parser * p, struct gguf_kv * kv
         kv->block_size = grown;
     }
     if (p->strict && !sotto_i_gguf_is_utf8(kv->block + *used, n))
-        return sotto_i_gguf_fail(pos, SOTTO_E_GGUF_UTF8, "gguf: %s: a string of '%s' at byte %llu: '%s'",
-                                 p->source->name, SHOW(kv->key), (unsigned long long)pos,
-                                 sotto_i_gguf_show((const char *)kv->block + *used, n).text);
+        return sotto_i_gguf_fail(pos, SOTTO_E_GGUF_UTF8, "gguf: %s: a string of '%s': '%s'", p->source->name,
+                                 SHOW(kv->key), sotto_i_gguf_show((const char *)kv->block + *used, n).text);
     kv->block[*used + n] = 0;
     *used += n + 1;
     return SOTTO_OK;
@@ -129,21 +128,20 @@ static enum sotto_status read_array(struct gguf_parser * p, struct gguf_kv * kv)
     if (status != SOTTO_OK)
         return status;
     if (type == SOTTO_GGUF_TYPE_ARRAY)
-        return sotto_i_gguf_fail(pos, SOTTO_E_GGUF_ARRAY_NESTED, "gguf: %s: '%s' at byte %llu is an array of arrays",
-                                 p->source->name, SHOW(kv->key), (unsigned long long)pos);
+        return sotto_i_gguf_fail(pos, SOTTO_E_GGUF_ARRAY_NESTED, "gguf: %s: '%s' is an array of arrays",
+                                 p->source->name, SHOW(kv->key));
     if (type >= SOTTO_GGUF_TYPE_COUNT)
-        return sotto_i_gguf_fail(pos, SOTTO_E_GGUF_ARRAY_TYPE,
-                                 "gguf: %s: '%s' at byte %llu is an array of the unknown type %lu", p->source->name,
-                                 SHOW(kv->key), (unsigned long long)pos, (unsigned long)type);
+        return sotto_i_gguf_fail(pos, SOTTO_E_GGUF_ARRAY_TYPE, "gguf: %s: '%s' is an array of the unknown type %lu",
+                                 p->source->name, SHOW(kv->key), (unsigned long)type);
     kv->type = (enum sotto_gguf_type)type;
     kv->is_array = true;
     size_t width = sotto_gguf_type_size(kv->type);
     uint64_t fit = sotto_i_gguf_left(p->source) / (width > 0 ? width : 8);
     if (n > fit || n > p->params->max_array || n > SIZE_MAX / 8)
         return sotto_i_gguf_fail(pos + 4, SOTTO_E_GGUF_ARRAY_LENGTH,
-                                 "gguf: %s: '%s' at byte %llu has %llu elements; %llu fit, the limit is %llu",
-                                 p->source->name, SHOW(kv->key), (unsigned long long)pos, (unsigned long long)n,
-                                 (unsigned long long)fit, (unsigned long long)p->params->max_array);
+                                 "gguf: %s: '%s' has %llu elements; %llu fit, the limit is %llu", p->source->name,
+                                 SHOW(kv->key), (unsigned long long)n, (unsigned long long)fit,
+                                 (unsigned long long)p->params->max_array);
     if (kv->type == SOTTO_GGUF_TYPE_STRING)
         return read_strings(p, kv, (size_t)n);
     kv->n = (size_t)n;
@@ -163,8 +161,8 @@ static enum sotto_status read_value(struct gguf_parser * p, struct gguf_kv * kv)
     if (status != SOTTO_OK)
         return status;
     if (type >= SOTTO_GGUF_TYPE_COUNT)
-        return sotto_i_gguf_fail(pos, SOTTO_E_GGUF_KV_TYPE, "gguf: %s: '%s' at byte %llu has the unknown type %lu",
-                                 p->source->name, SHOW(kv->key), (unsigned long long)pos, (unsigned long)type);
+        return sotto_i_gguf_fail(pos, SOTTO_E_GGUF_KV_TYPE, "gguf: %s: '%s' has the unknown type %lu", p->source->name,
+                                 SHOW(kv->key), (unsigned long)type);
     if (type == SOTTO_GGUF_TYPE_ARRAY)
         return read_array(p, kv);
     kv->type = (enum sotto_gguf_type)type;

@@ -17,8 +17,9 @@ uint64_t sotto_i_gguf_left(const struct gguf_source * source) { return source->s
 
 static enum sotto_status ended(const struct gguf_source * source) {
     if (source->callback != NULL)
-        return sotto_i_gguf_fail(source->pos, SOTTO_E_GGUF_TRUNCATED, "gguf: %s ended at byte %llu of at most %llu",
-                                 source->name, (unsigned long long)source->pos, (unsigned long long)source->size);
+        return sotto_i_gguf_fail(source->pos, SOTTO_E_GGUF_TRUNCATED,
+                                 "gguf: %s ended, %llu bytes at most were expected", source->name,
+                                 (unsigned long long)source->size);
     return sotto_i_gguf_fail(source->pos, SOTTO_E_GGUF_IO_READ,
                              "gguf: %s became shorter than its %llu bytes while it was read; read it again when it is "
                              "no longer changed",

@@ -76,16 +76,62 @@ static enum sotto_status status_of(const char * spelled) {
     return SOTTO_OK;
 }
 
+/* Where the fault of each case is: the field that is wrong, or that is cut short (gguf.md section 1.8 for the example). */
+static const struct {
+    const char *first, *last;
+    uint64_t pos;
+} PLACES[] = {
+    { "M001", "M005", 0 },     { "M006", "M013", 4 },     { "M014", "M014", 8 },     { "M015", "M015", 16 },
+    { "M016", "M018", 8 },     { "M019", "M021", 16 },    { "M022", "M022", 0x108 }, { "M023", "M023", 0xf1 },
+    { "M024", "M024", 0x153 }, { "M025", "M029", 24 },    { "M030", "M030", 0x54 },  { "M031", "M032", 51 },
+    { "M033", "M033", 16 },    { "M034", "M034", 24 },    { "M035", "M035", 44 },    { "M036", "M037", 48 },
+    { "M038", "M038", 39 },    { "M039", "M041", 0x58 },  { "M042", "M043", 0x38 },  { "M045", "M046", 0x76 },
+    { "M047", "M047", 0x40 },  { "M048", "M048", 0x4f },  { "M049", "M051", 0x8e },  { "M052", "M054", 0x92 },
+    { "M055", "M057", 0xce },  { "M059", "M059", 0xab },  { "M060", "M060", 0xce },  { "M061", "M061", 0x92 },
+    { "M062", "M062", 52 },    { "M063", "M067", 53 },    { "M068", "M071", 49 },    { "M072", "M072", 0xf9 },
+    { "M073", "M073", 24 },    { "M074", "M075", 32 },    { "M076", "M076", 0x12a }, { "M077", "M078", 0x102 },
+    { "M079", "M079", 0x106 }, { "M080", "M080", 0x10e }, { "M081", "M082", 0x106 }, { "M083", "M084", 37 },
+    { "M085", "M085", 53 },    { "M086", "M087", 0x116 }, { "M088", "M097", 0x137 }, { "M098", "M098", 53 },
+    { "M099", "M099", 0x137 }, { "M100", "M101", 0x143 }, { "M102", "M102", 0x11a }, { "M103", "M107", 0x13b },
+    { "M108", "M108", 115 },   { "M109", "M109", 0x60 },  { "M110", "M110", 115 },   { "M111", "M112", 0x180 },
+    { "M113", "M113", 0x160 }, { "M114", "M114", 0x180 },
+};
+
+static uint64_t place_of(const char * id) {
+    for (size_t i = 0; i < sizeof(PLACES) / sizeof(PLACES[0]); i++) {
+        if (strcmp(PLACES[i].first, id) <= 0 && strcmp(id, PLACES[i].last) <= 0)
+            return PLACES[i].pos;
+    }
+    fail_msg("%s: no place is known", id);
+    return 0;
+}
+
+/* The message says what is wrong, by the name of the specification, and where. */
+static void check_text(const char * name, uint64_t pos) {
+    char place[40];
+    snprintf(place, sizeof(place), "(at byte %llu)", (unsigned long long)pos);
+    const char * text = sotto_last_error_text();
+    assert_true(strncmp(text, name, strlen(name)) == 0 && text[strlen(name)] == ':');
+    assert_true(pos == 0 || strstr(text, place) != NULL);
+}
+
 static void refuse_bytes(const json_t * c, enum sotto_status expected) {
     struct bytes b = bytes_of(json_object_get(c, "bytes"));
     const char * mode = json_string_value(json_object_get(c, "mode"));
+    const uint64_t pos = place_of(json_string_value(json_object_get(c, "id")));
     if (strcmp(mode, "strict") == 0) {
-        assert_int_equal(gguf_try_open(GGUF_BUFFER, &b, false, SOTTO_GGUF_OPEN_STRICT).status, expected);
+        struct gguf_outcome found = gguf_try_open(GGUF_BUFFER, &b, false, SOTTO_GGUF_OPEN_STRICT);
+        assert_int_equal(found.status, expected);
+        assert_true(found.pos == pos);
+        check_text(json_string_value(json_object_get(c, "error")), pos);
         assert_int_equal(gguf_try_open(GGUF_PATH, &b, false, SOTTO_GGUF_OPEN_STRICT).status, expected);
         assert_int_equal(gguf_try_open(GGUF_BUFFER, &b, false, 0).status, SOTTO_OK);
     } else {
         struct gguf_outcome found = gguf_try_open(GGUF_CALLBACK_4096, &b, strcmp(mode, "data") == 0, 0);
         assert_int_equal(found.status, expected);
+        if (found.pos != pos)
+            fail_msg("%s: %s", json_string_value(json_object_get(c, "id")), sotto_last_error_text());
+        check_text(json_string_value(json_object_get(c, "error")), pos);
         gguf_same_everywhere(&b, strcmp(mode, "data") == 0, found);
     }
     free(b.data);

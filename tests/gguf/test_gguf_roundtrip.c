@@ -16,6 +16,7 @@
 
 #include <cmocka.h>
 
+#include "counting_allocator.h"
 #include "gguf_example.h"
 
 static bool attach(struct sotto_gguf_context * gguf, struct sotto_context * tensors) {
@@ -162,5 +163,5 @@ int main(int argc, char ** argv) {
     if (argc >= 5 && strcmp(argv[1], "make") == 0)
         return make(argv[2], strcmp(argv[3], "big") == 0, (uint32_t)atoi(argv[4]), argc - 5, argv + 5) ? 0 : 1;
     const struct CMUnitTest tests[] = { cmocka_unit_test(a_copy_is_the_same) };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, counting_allocator_begin, counting_allocator_end);
 }

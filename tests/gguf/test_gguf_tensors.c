@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "counting_allocator.h"
 #include "gguf_example.h"
 #include "sotto/sotto.h"
 
@@ -22,37 +23,45 @@
         assert_int_equal(sotto_last_error(), status); \
     } while (0)
 
+/* A call that returns its status. */
+#define FAILS(status, call)                           \
+    do {                                              \
+        sotto_clear_last_error();                     \
+        assert_int_equal(call, status);               \
+        assert_int_equal(sotto_last_error(), status); \
+    } while (0)
+
 static void what_add_tensor_refuses(void ** state) {
     (void)state;
     struct sotto_gguf_context * g = gguf_example();
     struct sotto_context * ctx = sotto_init((struct sotto_init_params){ .mem_size = 1 << 16, .no_alloc = true });
     struct sotto_tensor * t = sotto_new_tensor_2d(ctx, SOTTO_TYPE_F32, 4, 3);
     sotto_set_name(t, "w");
-    REFUSED(SOTTO_E_GGUF_TENSOR_DUPLICATE, sotto_gguf_add_tensor(g, t));
+    FAILS(SOTTO_E_GGUF_TENSOR_DUPLICATE, sotto_gguf_add_tensor(g, t));
     sotto_set_name(t, "new");
     struct sotto_tensor odd = *t;
     memset(odd.name, 'n', sizeof(odd.name));
-    REFUSED(SOTTO_E_GGUF_TENSOR_NAME_LENGTH, sotto_gguf_add_tensor(g, &odd));
+    FAILS(SOTTO_E_GGUF_TENSOR_NAME_LENGTH, sotto_gguf_add_tensor(g, &odd));
     odd = *t;
     odd.nb[1] *= 2;
-    REFUSED(SOTTO_E_GGUF_TENSOR_LAYOUT, sotto_gguf_add_tensor(g, &odd));
+    FAILS(SOTTO_E_GGUF_TENSOR_LAYOUT, sotto_gguf_add_tensor(g, &odd));
     odd = *t;
     odd.type = SOTTO_TYPE_Q8_0;
-    REFUSED(SOTTO_E_GGUF_TENSOR_BLOCK, sotto_gguf_add_tensor(g, &odd));
+    FAILS(SOTTO_E_GGUF_TENSOR_BLOCK, sotto_gguf_add_tensor(g, &odd));
     odd.type = SOTTO_TYPE_RETIRED_4;
-    REFUSED(SOTTO_E_GGUF_TENSOR_TYPE_RETIRED, sotto_gguf_add_tensor(g, &odd));
+    FAILS(SOTTO_E_GGUF_TENSOR_TYPE_RETIRED, sotto_gguf_add_tensor(g, &odd));
     odd.type = SOTTO_TYPE_COUNT;
-    REFUSED(SOTTO_E_GGUF_TENSOR_TYPE, sotto_gguf_add_tensor(g, &odd));
-    REFUSED(SOTTO_E_NULLARG, sotto_gguf_add_tensor(g, NULL));
-    REFUSED(SOTTO_E_NULLARG, sotto_gguf_set_tensor_data(g, NULL, t));
-    REFUSED(SOTTO_E_NULLARG, sotto_gguf_set_tensor_type(NULL, "w", SOTTO_TYPE_F16));
-    REFUSED(SOTTO_E_GGUF_NOT_FOUND, sotto_gguf_set_tensor_reader(g, "new", NULL, NULL));
-    REFUSED(SOTTO_E_GGUF_TENSOR_TYPE_RETIRED, sotto_gguf_set_tensor_type(g, "w", SOTTO_TYPE_RETIRED_4));
+    FAILS(SOTTO_E_GGUF_TENSOR_TYPE, sotto_gguf_add_tensor(g, &odd));
+    FAILS(SOTTO_E_NULLARG, sotto_gguf_add_tensor(g, NULL));
+    FAILS(SOTTO_E_NULLARG, sotto_gguf_set_tensor_data(g, NULL, t));
+    FAILS(SOTTO_E_NULLARG, sotto_gguf_set_tensor_type(NULL, "w", SOTTO_TYPE_F16));
+    FAILS(SOTTO_E_GGUF_NOT_FOUND, sotto_gguf_set_tensor_reader(g, "new", NULL, NULL));
+    FAILS(SOTTO_E_GGUF_TENSOR_TYPE_RETIRED, sotto_gguf_set_tensor_type(g, "w", SOTTO_TYPE_RETIRED_4));
     assert_non_null(strstr(sotto_last_error_text(), "Q4_2"));
-    REFUSED(SOTTO_E_GGUF_TENSOR_TYPE, sotto_gguf_set_tensor_type(g, "w", (enum sotto_type)(-1)));
-    REFUSED(SOTTO_E_GGUF_NOT_FOUND, sotto_gguf_set_tensor_data(g, "new", t));
-    REFUSED(SOTTO_E_GGUF_NOT_FOUND, sotto_gguf_set_tensor_type(g, "new", SOTTO_TYPE_F16));
-    REFUSED(SOTTO_E_GGUF_TENSOR_BLOCK, sotto_gguf_set_tensor_type(g, "w", SOTTO_TYPE_Q4_0));
+    FAILS(SOTTO_E_GGUF_TENSOR_TYPE, sotto_gguf_set_tensor_type(g, "w", (enum sotto_type)(-1)));
+    FAILS(SOTTO_E_GGUF_NOT_FOUND, sotto_gguf_set_tensor_data(g, "new", t));
+    FAILS(SOTTO_E_GGUF_NOT_FOUND, sotto_gguf_set_tensor_type(g, "new", SOTTO_TYPE_F16));
+    FAILS(SOTTO_E_GGUF_TENSOR_BLOCK, sotto_gguf_set_tensor_type(g, "w", SOTTO_TYPE_Q4_0));
     assert_int_equal(sotto_gguf_get_tensor_type(g, 0), SOTTO_TYPE_F32);
     assert_int_equal(sotto_gguf_set_tensor_type(g, "w", SOTTO_TYPE_F64), SOTTO_OK);
     assert_int_equal(sotto_gguf_get_tensor_size(g, 0), 48);
@@ -77,15 +86,49 @@ static void tensors_that_are_too_large_together(void ** state) {
         assert_int_equal(sotto_gguf_add_tensor(g, &t), SOTTO_OK);
     }
     t.name[0] = 'e';
-    REFUSED(SOTTO_E_GGUF_DATA_TOTAL, sotto_gguf_add_tensor(g, &t));
+    FAILS(SOTTO_E_GGUF_DATA_TOTAL, sotto_gguf_add_tensor(g, &t));
     assert_int_equal(sotto_gguf_get_n_tensors(g), 4);
-    REFUSED(SOTTO_E_GGUF_DATA_TOTAL, sotto_gguf_set_val_u32(g, "general.alignment", 1u << 24));
+    FAILS(SOTTO_E_GGUF_DATA_TOTAL, sotto_gguf_set_val_u32(g, "general.alignment", 1u << 24));
     assert_int_equal(sotto_gguf_get_alignment(g), 32);
     assert_int_equal(sotto_gguf_get_n_kv(g), 0);
-    REFUSED(SOTTO_E_GGUF_DATA_TOTAL, sotto_gguf_set_tensor_type(g, "a", SOTTO_TYPE_I16));
+    FAILS(SOTTO_E_GGUF_DATA_TOTAL, sotto_gguf_set_tensor_type(g, "a", SOTTO_TYPE_I16));
     assert_int_equal(sotto_gguf_get_tensor_type(g, 0), SOTTO_TYPE_I8);
     assert_int_equal(sotto_gguf_get_tensor_offset(g, 1), n);
     sotto_gguf_free(g);
+}
+
+/* Axes that are 1 at the end are not written, but for the first; a tensor without elements has no bytes. */
+static void axes_as_they_are_written(void ** state) {
+    (void)state;
+    static const struct {
+        int64_t ne[4];
+        int n_dims;
+        size_t size;
+    } rows[] = { { { 1, 1, 1, 1 }, 1, 4 },  { { 1, 1, 1, 5 }, 4, 20 }, { { 2, 3, 1, 1 }, 2, 24 },
+                 { { 2, 1, 3, 1 }, 3, 24 }, { { 0, 1, 1, 1 }, 1, 0 },  { { 5, 0, 1, 1 }, 2, 0 },
+                 { { 5, 5, 0, 1 }, 3, 0 },  { { 5, 5, 5, 0 }, 4, 0 },  { { 7, 1, 1, 1 }, 1, 28 },
+                 { { 5, 0, 5, 2 }, 4, 0 } };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        const float data[7] = { 0 };
+        struct sotto_context * ctx = sotto_init((struct sotto_init_params){ .mem_size = 1 << 12, .no_alloc = true });
+        struct sotto_gguf_context * g = sotto_gguf_init_empty();
+        struct sotto_tensor * t = sotto_new_tensor(ctx, SOTTO_TYPE_F32, 4, rows[i].ne);
+        sotto_set_name(t, "t");
+        assert_int_equal(sotto_gguf_add_tensor(g, t), SOTTO_OK);
+        assert_int_equal(sotto_gguf_set_tensor_data(g, "t", data), SOTTO_OK);
+        assert_int_equal(sotto_gguf_get_tensor_size(g, 0), rows[i].size);
+        size_t size;
+        uint8_t * bytes = gguf_written(g, &size);
+        assert_int_equal(bytes[24 + 8 + 1], rows[i].n_dims);
+        struct sotto_gguf_context * r = sotto_gguf_open_buffer(bytes, size, NULL);
+        assert_non_null(r);
+        assert_memory_equal(sotto_gguf_get_tensor_ne(r, 0), rows[i].ne, sizeof(rows[i].ne));
+        assert_int_equal(sotto_gguf_get_tensor_size(r, 0), rows[i].size);
+        sotto_gguf_free(r);
+        free(bytes);
+        sotto_gguf_free(g);
+        sotto_free(ctx);
+    }
 }
 
 static enum sotto_status count_up(void * user_data, int64_t id, void * dst, size_t offset, size_t size) {
@@ -186,20 +229,20 @@ static void tensors_piece_by_piece(void ** state) {
         assert_int_equal(sotto_gguf_read_tensor(g, 1, piece + at, at, n), SOTTO_OK);
     }
     assert_memory_equal(piece, bytes + 0x180, 34);
-    REFUSED(SOTTO_E_BOUNDS, sotto_gguf_read_tensor(g, 1, piece, 30, 5));
-    REFUSED(SOTTO_E_BOUNDS, sotto_gguf_read_tensor(g, 1, piece, SIZE_MAX, 2));
-    REFUSED(SOTTO_E_PARAM, sotto_gguf_read_tensor(g, 3, piece, 0, 1));
-    REFUSED(SOTTO_E_PARAM, sotto_gguf_read_tensor(g, -1, piece, 0, 1));
-    REFUSED(SOTTO_E_NULLARG, sotto_gguf_read_tensor(g, 0, NULL, 0, 1));
+    FAILS(SOTTO_E_BOUNDS, sotto_gguf_read_tensor(g, 1, piece, 30, 5));
+    FAILS(SOTTO_E_BOUNDS, sotto_gguf_read_tensor(g, 1, piece, SIZE_MAX, 2));
+    FAILS(SOTTO_E_PARAM, sotto_gguf_read_tensor(g, 2, piece, 0, 1));
+    FAILS(SOTTO_E_PARAM, sotto_gguf_read_tensor(g, -1, piece, 0, 1));
+    FAILS(SOTTO_E_NULLARG, sotto_gguf_read_tensor(g, 0, NULL, 0, 1));
     struct sotto_tensor late = { .type = SOTTO_TYPE_I8, .ne = { 1, 1, 1, 1 }, .nb = { 1, 1, 1, 1 }, .name = "late" };
     assert_int_equal(sotto_gguf_add_tensor(g, &late), SOTTO_OK);
-    REFUSED(SOTTO_E_STATE, sotto_gguf_read_tensor(g, 2, piece, 0, 1));
+    FAILS(SOTTO_E_STATE, sotto_gguf_read_tensor(g, 2, piece, 0, 1));
     assert_int_equal(truncate(path, 7 + 0x190), 0);
-    REFUSED(SOTTO_E_GGUF_TRUNCATED, sotto_gguf_read_tensor(g, 1, piece, 0, 34));
+    FAILS(SOTTO_E_GGUF_TRUNCATED, sotto_gguf_read_tensor(g, 1, piece, 0, 34));
     assert_int_equal(sotto_gguf_last_error_pos(), 7 + 0x190);
     sotto_gguf_free(g);
     g = sotto_gguf_open_buffer(bytes, size, NULL);
-    REFUSED(SOTTO_E_STATE, sotto_gguf_read_tensor(g, 1, piece, 0, 1));
+    FAILS(SOTTO_E_STATE, sotto_gguf_read_tensor(g, 1, piece, 0, 1));
     sotto_gguf_free(g);
     unlink(path);
     free(bytes);
@@ -257,6 +300,7 @@ static void replacing_files(void ** state) {
     REFUSED(SOTTO_E_GGUF_IO_OPEN, assert_false(sotto_gguf_write_to_file(g, "/nonexistent/x.gguf", false)));
     REFUSED(SOTTO_E_GGUF_IO_OPEN, assert_false(sotto_gguf_write_to_file(g, "/", false)));
     REFUSED(SOTTO_E_GGUF_IO_WRITE, assert_false(sotto_gguf_write_to_file(g, "/dev/full", false)));
+    assert_int_equal(sotto_gguf_last_error_pos(), GGUF_EXAMPLE_SIZE);
     FILE * full = fopen("/dev/full", "wb");
     REFUSED(SOTTO_E_GGUF_IO_WRITE, assert_false(sotto_gguf_write_to_file_ptr(g, full, false)));
     fclose(full);
@@ -268,6 +312,7 @@ static void replacing_files(void ** state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tensors_that_are_too_large_together),
+        cmocka_unit_test(axes_as_they_are_written),
         cmocka_unit_test(what_add_tensor_refuses),
         cmocka_unit_test(data_from_elsewhere),
         cmocka_unit_test(data_from_a_buffer),
@@ -275,5 +320,5 @@ int main(void) {
         cmocka_unit_test(flags_and_params),
         cmocka_unit_test(replacing_files),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, counting_allocator_begin, counting_allocator_end);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* An allocator for tests: counts requests, refuses one of them, knows what is still held. Thread-safe. */
+/* An allocator for tests: counts requests, refuses one of them, knows what is still held, notices writes past the end of
+ * a block. Thread-safe. */
 #ifndef SOTTO_TESTS_COUNTING_ALLOCATOR_H
 #define SOTTO_TESTS_COUNTING_ALLOCATOR_H
 
@@ -18,5 +19,10 @@ struct counting_allocator {
 };
 
 void counting_allocator_init(struct counting_allocator * allocator);
+
+/* Set-up and tear-down of a group of tests: one is the default of the process meanwhile, and at the end nothing may be
+ * held. */
+int counting_allocator_begin(void ** state);
+int counting_allocator_end(void ** state);
 
 #endif
