@@ -215,7 +215,8 @@ SOTTO_API enum sotto_status sotto_flash_attn_ext_add_sinks(struct sotto_tensor *
 
 /* Attention of any number of sequences over one pool of cache rows (sotto's own; the recogniser's decoder).
  *   q      f32 [D, H, n]   one query per column, heads side by side as a projection leaves them
- *   k, v   f32, f16 or bf16 [D, H, R]   R rows of the pool; strides of dims 1 and 2 are free
+ *   k, v   f32, f16 or bf16 [D, H, R]   R rows of the pool; strides of dims 1 and 2 are free. k may also be a view of
+ *          [R, D, H], rows side by side, which is quickest where positions follow one another in the table
  *   table  i32 [L, S]      table[p, s] = pool row of position p of sequence s
  *   seq    i32 [n]         sequence of each query, 0..S-1
  *   len    i32 [n]         it sees positions 0..len-1 of its sequence, 0 <= len <= L; 0 gives zeros

@@ -142,6 +142,16 @@ static enum sotto_status check_attn_types(struct op_args * args, struct sotto_co
     return SOTTO_OK;
 }
 
+/* Keys may also lie position by position: element l of all rows side by side, then element l + 1. */
+static enum sotto_status check_attn_layout(struct op_args * args, struct sotto_context * ctx) {
+    struct sotto_tensor * k = args->src[K];
+    const bool across = k->nb[2] == sotto_type_size(k->type);
+    args->src[K] = across ? NULL : k;
+    const enum sotto_status status = want_rows(args, ctx, N_OPERANDS);
+    args->src[K] = k;
+    return status;
+}
+
 enum sotto_status sotto_i_shape_attn_rows(struct op_args * args, struct sotto_context * ctx) {
     struct sotto_tensor ** src = args->src;
     const int64_t * q = src[Q]->ne;
@@ -168,7 +178,7 @@ enum sotto_status sotto_i_shape_attn_rows(struct op_args * args, struct sotto_co
     args->ne[1] = q[1];
     args->ne[2] = q[2];
     args->ne[3] = 1;
-    return want_rows(args, ctx, N_OPERANDS);
+    return check_attn_layout(args, ctx);
 }
 
 struct sotto_tensor * sotto_attn_rows(struct sotto_context * ctx, struct sotto_tensor * q, struct sotto_tensor * k,

@@ -19,7 +19,7 @@
  * query, one thread, avx512 on Zen 4: 180 us when the cache lies in the third-level cache, of which the keys' layout
  * takes 60; 470 us when it comes from main memory, 400 with the next chunk asked for ahead (f16: 350 and 270). What
  * helps most is how the cache is laid out: rows of one head side by side (strides of the pool are free) reach 1.6 times
- * the bandwidth of rows of all heads interleaved. */
+ * the bandwidth of rows of all heads interleaved, and keys whose positions lie side by side need no layout here. */
 #include "cpu/attn.h"
 
 #include <math.h>
@@ -117,12 +117,56 @@ static int find_rows(const void ** rows, const struct sotto_i_attn_pool * pool, 
     return n;
 }
 
+/* Do the rows follow one another? */
+static bool consecutive(const void * const * rows, int n, size_t step) {
+    for (int j = 1; j < n; j++) {
+        if ((const char *)rows[j] != (const char *)rows[j - 1] + step) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Rows that lie side by side, element by element, to rows in `out`. */
+static void gather_rows(const struct sotto_i_attn_pool * pool, const void ** rows, int n, int64_t d, char * out) {
+    for (int j = 0; j < n; j++, out += (size_t)d * pool->step) {
+        for (int64_t l = 0; l < d; l++) {
+            memcpy(out + (size_t)l * pool->step, (const char *)rows[j] + (size_t)l * pool->along, pool->step);
+        }
+        rows[j] = out;
+    }
+}
+
+/* Keys that lie side by side, of consecutive positions: they only change their type. */
+static void widen_keys(const struct sotto_i_attn_kernels * kernels, const struct sotto_i_attn_pool * pool,
+                       const char * first, int n, int64_t d, float * keys) {
+    if (n < KEYS) {
+        memset(keys, 0, (size_t)(d * KEYS) * sizeof(float));
+    }
+    for (int64_t l = 0; l < d; l += KEYS) {
+        const void * elements[KEYS];
+        const int count = (int)min64(d - l, KEYS);
+        for (int i = 0; i < count; i++) {
+            elements[i] = first + (size_t)(l + i) * pool->along;
+        }
+        kernels->widen[pool->type](keys + l * KEYS, KEYS, elements, count, n);
+    }
+}
+
 /* Ask for the chunk after this one while this one is worked on: caches of whole models come from main memory. */
 static void fetch_next(const struct sotto_i_attn_kernels * kernels, const struct sotto_i_attn_walk * walk,
                        const struct sotto_i_attn_pool * pool, int64_t first, int64_t len) {
     const void * rows[KEYS];
     const int n = find_rows(rows, pool, walk, first + KEYS, len);
-    kernels->prefetch(rows, n, pool->size);
+    if (pool->along == 0) {
+        kernels->prefetch(rows, n, pool->size);
+        return;
+    }
+    const int elements = n > 0 ? (int)min64(walk->dk, KEYS) : 0;
+    for (int l = elements - 1; l >= 0; l--) {
+        rows[l] = (const char *)rows[0] + (size_t)l * pool->along;
+    }
+    kernels->prefetch(rows, elements, (size_t)n * pool->step);
 }
 
 /* Rows in blocks as f32 rows, which then lie in `out`, `ld` floats apart. */
@@ -196,19 +240,34 @@ static void tile(const struct sotto_i_attn_kernels * kernels, const struct sotto
     kernels->values(a->o + i * a->ldo, a->ldo, n, a->w, factor, open, v, walk->dv);
 }
 
+/* This chunk's keys, positions side by side, to a->keys. */
+static int find_keys(const struct sotto_i_attn_kernels * kernels, const struct sotto_i_attn_walk * walk,
+                     const struct area * a, int64_t first, int64_t len) {
+    const void * rows[KEYS] = { NULL };
+    const struct sotto_i_attn_pool * pool = &walk->k;
+    const int n_keys = find_rows(rows, pool, walk, first, len);
+    if (pool->along != 0 && consecutive(rows, n_keys, pool->step)) {
+        widen_keys(kernels, pool, rows[0], n_keys, walk->dk, a->keys);
+        return n_keys;
+    }
+    if (pool->along != 0) {
+        gather_rows(pool, rows, n_keys, walk->dk, (char *)a->vals);
+    } else if (pool->decode) {
+        decode_rows(pool, rows, n_keys, walk->dk, a->vals, walk->dk);
+    }
+    for (int j = n_keys; j < KEYS; j++) {
+        rows[j] = rows[0]; /* stands in */
+    }
+    kernels->pack_keys[pool->type](a->keys, rows, walk->dk);
+    return n_keys;
+}
+
 /* One chunk of a walk of `len` positions, for all queries. */
 static void chunk(const struct sotto_i_attn_kernels * kernels, const struct sotto_i_attn_walk * walk,
                   const struct area * a, int64_t first, int64_t len) {
     const void * rows[KEYS];
     const float * v[KEYS];
-    const int n_keys = find_rows(rows, &walk->k, walk, first, len);
-    if (walk->k.decode) {
-        decode_rows(&walk->k, rows, n_keys, walk->dk, a->vals, walk->dk);
-    }
-    for (int j = n_keys; j < KEYS; j++) {
-        rows[j] = rows[0]; /* stands in */
-    }
-    kernels->pack_keys[walk->k.type](a->keys, rows, walk->dk);
+    const int n_keys = find_keys(kernels, walk, a, first, len);
     fetch_next(kernels, walk, &walk->v, first, len);
     fetch_next(kernels, walk, &walk->k, first, len);
     find_rows(rows, &walk->v, walk, first, len);

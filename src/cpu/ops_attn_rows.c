@@ -14,15 +14,18 @@ enum { Q, K, V, TABLE, SEQ, LEN };
 
 static bool dense(const struct sotto_tensor * t) { return t->nb[0] == sotto_type_size(t->type) || t->ne[0] == 1; }
 
+/* Element l of all rows side by side. */
+static bool across(const struct sotto_tensor * t) { return !dense(t) && t->nb[2] == sotto_type_size(t->type); }
+
 static bool reads(const struct sotto_tensor * t) {
-    return sotto_i_attn_type(t->type) != SOTTO_I_ATTN_TYPES && dense(t) && t->ne[0] <= SOTTO_I_ATTN_MAX_WIDTH;
+    return sotto_i_attn_type(t->type) != SOTTO_I_ATTN_TYPES && t->ne[0] <= SOTTO_I_ATTN_MAX_WIDTH;
 }
 
 static bool supports(const struct sotto_tensor * node) {
     const struct sotto_tensor * const * src = (const struct sotto_tensor * const *)node->src;
     return node->type == SOTTO_TYPE_F32 && dense(node) && src[Q]->type == SOTTO_TYPE_F32 && dense(src[Q]) &&
-           reads(src[K]) && reads(src[V]) && src[TABLE]->type == SOTTO_TYPE_I32 && src[SEQ]->type == SOTTO_TYPE_I32 &&
-           src[LEN]->type == SOTTO_TYPE_I32;
+           reads(src[K]) && (dense(src[K]) || across(src[K])) && reads(src[V]) && dense(src[V]) &&
+           src[TABLE]->type == SOTTO_TYPE_I32 && src[SEQ]->type == SOTTO_TYPE_I32 && src[LEN]->type == SOTTO_TYPE_I32;
 }
 
 static void prepare(const struct sotto_tensor * node, int n_threads, struct sotto_i_cpu_work * work) {
@@ -91,8 +94,10 @@ static int64_t gather(const struct sotto_tensor * node, int64_t h, int32_t seq, 
 
 static struct sotto_i_attn_pool pool(const struct sotto_i_cpu_task * task, const struct sotto_tensor * t,
                                      int64_t head) {
-    return sotto_i_attn_pool(&task->kernels->gemm, t->type, (const char *)t->data + (size_t)head * t->nb[1], t->nb[2],
-                             t->ne[0]);
+    struct sotto_i_attn_pool p = sotto_i_attn_pool(&task->kernels->gemm, t->type,
+                                                   (const char *)t->data + (size_t)head * t->nb[1], t->nb[2], t->ne[0]);
+    p.along = across(t) ? t->nb[0] : 0;
+    return p;
 }
 
 /* Queries [first, last) of head h, one sequence after the other. */

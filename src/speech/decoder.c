@@ -69,8 +69,6 @@ static struct sotto_tensor * attend(const struct build * b, const struct sotto_i
                                     struct sotto_tensor * q, struct sotto_tensor * k, struct sotto_tensor * v,
                                     bool cross) {
     q = sotto_i_split_heads(b->ctx, q, b->heads);
-    k = sotto_i_split_heads(b->ctx, k, b->heads);
-    v = sotto_i_split_heads(b->ctx, v, b->heads);
     struct sotto_tensor * table = cross ? b->d->cross->table : b->d->cache.table;
     struct sotto_tensor * seq = cross ? b->cross_seq : b->seq;
     struct sotto_tensor * y = sotto_attn_rows(b->ctx, q, k, v, table, seq, cross ? b->cross_len : b->len, b->scale);
@@ -83,13 +81,17 @@ static struct sotto_tensor * self_attention(const struct build * b, const struct
     struct sotto_tensor * q = sotto_i_project(b->ctx, &a->q, h);
     struct sotto_tensor * k = sotto_set_rows(b->ctx, kv->k, sotto_i_project(b->ctx, &a->k, h), b->rows);
     struct sotto_tensor * v = sotto_set_rows(b->ctx, kv->v, sotto_i_project(b->ctx, &a->v, h), b->rows);
+    k = sotto_i_split_heads(b->ctx, k, b->heads);
+    v = sotto_i_split_heads(b->ctx, v, b->heads);
     return attend(b, a, x, q, k, v, false);
 }
 
 static struct sotto_tensor * cross_attention(const struct build * b, const struct sotto_i_attention * a,
                                              const struct sotto_i_kv * kv, struct sotto_tensor * x) {
     struct sotto_tensor * h = sotto_i_normed(b->ctx, b->d->model, x, &a->norm);
-    return attend(b, a, x, sotto_i_project(b->ctx, &a->q, h), kv->k, kv->v, true);
+    struct sotto_tensor * k = sotto_permute(b->ctx, kv->k, 2, 0, 1, 3);
+    struct sotto_tensor * v = sotto_permute(b->ctx, kv->v, 0, 2, 1, 3);
+    return attend(b, a, x, sotto_i_project(b->ctx, &a->q, h), k, v, true);
 }
 
 static struct sotto_tensor * build_logits(const struct build * b) {

@@ -5,7 +5,7 @@
 #include "layers.h"
 
 #define LAYER_NODES 30
-#define CROSS_NODES 5
+#define CROSS_NODES 9
 #define OTHER_NODES 24
 
 static size_t n_nodes(const struct sotto_i_hparams * hp) {
@@ -61,8 +61,11 @@ static enum sotto_status expand_cross(struct sotto_context * ctx, struct sotto_c
     for (int i = 0; i < model->hp.n_text_layers; i++) {
         const struct sotto_i_attention * cross = &sotto_i_text_layer(model, i)->cross;
         const struct sotto_i_kv * kv = &cache->layers[i];
-        struct sotto_tensor * k = sotto_cpy(ctx, sotto_i_project(ctx, &cross->k, out), kv->k);
-        struct sotto_tensor * v = sotto_cpy(ctx, sotto_i_project(ctx, &cross->v, out), kv->v);
+        int heads = model->hp.n_text_heads;
+        struct sotto_tensor * k = sotto_i_split_heads(ctx, sotto_i_project(ctx, &cross->k, out), heads);
+        struct sotto_tensor * v = sotto_i_split_heads(ctx, sotto_i_project(ctx, &cross->v, out), heads);
+        k = sotto_cpy(ctx, sotto_permute(ctx, k, 1, 2, 0, 3), kv->k);
+        v = sotto_cpy(ctx, sotto_permute(ctx, v, 0, 2, 1, 3), kv->v);
         enum sotto_status status = sotto_build_forward_expand(graph, k);
         if (status == SOTTO_OK)
             status = sotto_build_forward_expand(graph, v);

@@ -7,16 +7,6 @@
 size_t sotto_i_cross_n_tensors(const struct sotto_i_hparams * hp) { return 2 * (size_t)hp->n_text_layers + 1; }
 size_t sotto_i_kvcache_n_tensors(const struct sotto_i_hparams * hp) { return 2 * (size_t)hp->n_text_layers + 1; }
 
-static struct sotto_i_kv * define_layers(int n_layers, struct sotto_context * ctx, enum sotto_type type, int64_t width,
-                                         int64_t rows, const struct sotto_allocator * allocator) {
-    struct sotto_i_kv * layers = sotto_calloc(allocator, (size_t)n_layers, sizeof(*layers));
-    for (int i = 0; layers && i < n_layers; i++) {
-        layers[i].k = sotto_new_tensor_2d(ctx, type, width, rows);
-        layers[i].v = sotto_new_tensor_2d(ctx, type, width, rows);
-    }
-    return layers;
-}
-
 static void write_identity(struct sotto_tensor * table, int64_t n) {
     int32_t * row = sotto_get_data(table);
     for (int64_t i = 0; i < n; i++)
@@ -28,10 +18,15 @@ static void write_identity(struct sotto_tensor * table, int64_t n) {
 enum sotto_status sotto_i_cross_define(struct sotto_i_cross * cross, struct sotto_context * ctx,
                                        const struct sotto_i_hparams * hp, enum sotto_type type,
                                        const struct sotto_allocator * allocator) {
+    const int64_t positions = hp->n_audio_ctx, heads = hp->n_text_heads, width = hp->width / heads;
     cross->n_layers = hp->n_text_layers;
-    cross->layers = define_layers(hp->n_text_layers, ctx, type, hp->width, hp->n_audio_ctx, allocator);
+    cross->layers = sotto_calloc(allocator, (size_t)cross->n_layers, sizeof(*cross->layers));
     if (!cross->layers)
         return SOTTO_E_MEMORY;
+    for (int i = 0; i < cross->n_layers; i++) {
+        cross->layers[i].k = sotto_new_tensor_3d(ctx, type, positions, width, heads);
+        cross->layers[i].v = sotto_new_tensor_3d(ctx, type, width, positions, heads);
+    }
     cross->table = sotto_new_tensor_2d(ctx, SOTTO_TYPE_I32, hp->n_audio_ctx, 1);
     return sotto_context_status(ctx);
 }
@@ -59,9 +54,13 @@ enum sotto_status sotto_i_kvcache_define(struct sotto_i_kvcache * cache, struct 
     cache->n_ctx = hp->n_text_ctx;
     cache->n_beams = n_beams;
     cache->n_rows = hp->n_text_ctx + n_beams * n_sampled;
-    cache->layers = define_layers(cache->n_layers, ctx, type, hp->width, cache->n_rows + n_spare, allocator);
+    cache->layers = sotto_calloc(allocator, (size_t)cache->n_layers, sizeof(*cache->layers));
     if (!cache->layers)
         return SOTTO_E_MEMORY;
+    for (int i = 0; i < cache->n_layers; i++) {
+        cache->layers[i].k = sotto_new_tensor_2d(ctx, type, hp->width, cache->n_rows + n_spare);
+        cache->layers[i].v = sotto_new_tensor_2d(ctx, type, hp->width, cache->n_rows + n_spare);
+    }
     cache->table = sotto_new_tensor_2d(ctx, SOTTO_TYPE_I32, cache->n_ctx, 1 + n_beams);
     enum sotto_status status = sotto_context_status(ctx);
     return status == SOTTO_OK && n_beams > 0 ? allocate(cache, allocator) : status;

@@ -9,9 +9,10 @@
  *
  *       Sequences 1 .. n_beams are beams. All begin with the rows of the prompt, and a beam that goes on from another
  *       one's past holds the same rows: rows count their holders, and no key or value is ever copied.
- * cross: per decoder layer a row for each position of the encoder, made once a window.
+ * cross: per decoder layer keys and values of each position of the encoder, made once a window and read for each token,
+ *       head by head: keys [positions, D/H, H] and values [D/H, positions, H], as attention reads them.
  *
- * Matrices are [D, rows], f32 or f16. */
+ * Matrices of self are [D, rows]; all are f32 or f16. */
 #ifndef SOTTO_SPEECH_KVCACHE_H
 #define SOTTO_SPEECH_KVCACHE_H
 

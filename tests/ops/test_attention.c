@@ -350,10 +350,16 @@ struct rows {
 
 /* Sequence s has its positions in rows of its own, in random order; all other rows hold NaN. Queries of the sequences
  * are mixed, with lengths from 0 to LONGEST. */
-static struct rows new_rows(struct op_case * c, enum sotto_type type, int64_t n) {
+static struct sotto_tensor * new_keys(struct op_case * c, enum sotto_type type, bool across) {
+    const int64_t n = ROWS + SEQS * LONGEST;
+    return across ? sotto_permute(c->ctx, op_tensor(c, type, OP_DENSE, n, D, H, 1), 2, 0, 1, 3)
+                  : op_tensor(c, type, OP_PERMUTED, D, H, n, 1);
+}
+
+static struct rows new_rows(struct op_case * c, enum sotto_type type, bool across, int64_t n) {
     static const int32_t some_len[] = { 1, 0, LONGEST, 64, 65, 63, 128, 2, 149 };
     struct rows r = { .q = op_tensor(c, SOTTO_TYPE_F32, OP_DENSE, D, H, n, 1),
-                      .k = op_tensor(c, type, OP_PERMUTED, D, H, ROWS + SEQS * LONGEST, 1),
+                      .k = new_keys(c, type, across),
                       .v = op_tensor(c, type, OP_DENSE, D, H, ROWS + SEQS * LONGEST, 1),
                       .table = sotto_new_tensor_2d(c->ctx, SOTTO_TYPE_I32, LONGEST, SEQS),
                       .seq = sotto_new_tensor_1d(c->ctx, SOTTO_TYPE_I32, n),
@@ -405,6 +411,16 @@ static struct sotto_tensor * gathered(struct op_case * c, const struct rows * r,
     return t;
 }
 
+/* Keys [D, n, H] as a view [D, H, n] of [n, D, H]. */
+static struct sotto_tensor * side_by_side(struct op_case * c, const struct sotto_tensor * k) {
+    struct sotto_tensor * t = sotto_new_tensor_3d(c->ctx, k->type, k->ne[1], D, H);
+    for (int64_t i = 0; i < sotto_nelements(t); i++) {
+        const int64_t p = i % t->ne[0], l = i / t->ne[0] % D, h = i / t->ne[0] / D;
+        op_set(t, p, l, h, 0, op_get(k, l, p, h, 0));
+    }
+    return sotto_permute(c->ctx, t, 2, 0, 1, 3);
+}
+
 /* Query i alone: flash_attn_ext over its gathered positions, and attn_rows with the identity table over them. */
 static void check_alone(struct op_case * c, const struct rows * r, const struct sotto_tensor * y, int64_t i) {
     const int64_t n = get(r->len, i);
@@ -435,15 +451,20 @@ static void check_alone(struct op_case * c, const struct rows * r, const struct 
     struct sotto_tensor * one = build_rows(c, &alone);
     assert_int_equal(compute(one, 1), SOTTO_OK);
     assert_memory_equal(got, one->data, D * H * sizeof(float));
+
+    alone.k = side_by_side(c, k);
+    one = build_rows(c, &alone);
+    assert_int_equal(compute(one, 1), SOTTO_OK);
+    assert_memory_equal(got, one->data, D * H * sizeof(float));
 }
 
 static void sequences(void ** state) {
     static const int types[] = { F32, F16, BF16 };
     (void)state;
-    for (size_t t = 0; t < COUNT(types); t++) {
+    for (size_t t = 0; t < 2 * COUNT(types); t++) {
         struct op_case c;
         op_case_begin(&c);
-        const struct rows r = new_rows(&c, (enum sotto_type)types[t], QUERIES);
+        const struct rows r = new_rows(&c, (enum sotto_type)types[t / 2], t % 2 == 1, QUERIES);
         struct sotto_tensor * y = build_rows(&c, &r);
         compute_everywhere(y);
         for (int64_t i = 0; i < QUERIES; i++) {
@@ -481,7 +502,7 @@ static void rows_truth(void ** state) {
     (void)state;
     struct op_case c;
     op_case_begin(&c);
-    const struct rows r = new_rows(&c, SOTTO_TYPE_F32, N);
+    const struct rows r = new_rows(&c, SOTTO_TYPE_F32, false, N);
     struct sotto_tensor * y = build_rows(&c, &r);
     double * want = calloc((size_t)sotto_nelements(y), sizeof(double));
     for (int64_t i = 0; i < N * H; i++) {
@@ -499,7 +520,7 @@ static void causal(void ** state) {
     (void)state;
     struct op_case c;
     op_case_begin(&c);
-    struct rows r = new_rows(&c, SOTTO_TYPE_F32, N);
+    struct rows r = new_rows(&c, SOTTO_TYPE_F32, false, N);
     struct sotto_tensor * mask = sotto_new_tensor_2d(c.ctx, SOTTO_TYPE_F16, N, N);
     for (int64_t i = 0; i < N * N; i++) {
         ((uint16_t *)mask->data)[i] = i % N > i / N ? 0xFC00 : 0;
@@ -540,7 +561,7 @@ static void bad_indices(void ** state) {
     (void)state;
     struct op_case c;
     op_case_begin(&c);
-    const struct rows r = new_rows(&c, SOTTO_TYPE_F32, QUERIES);
+    const struct rows r = new_rows(&c, SOTTO_TYPE_F32, false, QUERIES);
     struct sotto_tensor * y = build_rows(&c, &r);
     c.guard[1] = sotto_dup_tensor(c.ctx, c.guard[0]);
     memset(c.guard[1]->data, 1, sotto_nbytes(c.guard[1]));
