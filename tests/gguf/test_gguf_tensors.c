@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Tensors: adding them, where their data comes from, reading them piece by piece; files and how they are replaced. */
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -248,6 +249,43 @@ static void tensors_piece_by_piece(void ** state) {
     free(bytes);
 }
 
+static void * look_around(void * gguf) {
+    const struct sotto_gguf_context * g = gguf;
+    size_t wrong = 0;
+    for (int i = 0; i < 500; i++) {
+        uint8_t piece[34];
+        wrong += sotto_gguf_read_tensor(g, 1, piece, 0, sizeof(piece)) != SOTTO_OK || piece[33] != 0x77;
+        wrong += sotto_gguf_find_key(g, "sotto.f") != 5 || sotto_gguf_get_val_f32(g, 5) != 1.5f;
+        wrong += sotto_gguf_find_tensor(g, "q") != 1 || strcmp(sotto_gguf_get_arr_str(g, 3, 2), "bc") != 0;
+        wrong += sotto_last_error() != SOTTO_OK; /* each thread has its own */
+        sotto_gguf_get_key(g, 6);
+        wrong += sotto_last_error() != SOTTO_E_PARAM;
+        sotto_clear_last_error();
+    }
+    return wrong == 0 ? gguf : NULL;
+}
+
+/* A context that nobody changes may be read by several threads at once. */
+static void several_threads(void ** state) {
+    (void)state;
+    struct sotto_gguf_context * g = gguf_example();
+    const char * path = temp_path("threads.gguf");
+    assert_true(sotto_gguf_write_to_file(g, path, false));
+    sotto_gguf_free(g);
+    g = sotto_gguf_open(path, NULL);
+    assert_non_null(g);
+    pthread_t threads[4];
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, look_around, g), 0);
+    for (int i = 0; i < 4; i++) {
+        void * good;
+        assert_int_equal(pthread_join(threads[i], &good), 0);
+        assert_ptr_equal(good, g);
+    }
+    sotto_gguf_free(g);
+    unlink(path);
+}
+
 static void flags_and_params(void ** state) {
     (void)state;
     struct sotto_gguf_open_params params = { 0 };
@@ -317,6 +355,7 @@ int main(void) {
         cmocka_unit_test(data_from_elsewhere),
         cmocka_unit_test(data_from_a_buffer),
         cmocka_unit_test(tensors_piece_by_piece),
+        cmocka_unit_test(several_threads),
         cmocka_unit_test(flags_and_params),
         cmocka_unit_test(replacing_files),
     };
