@@ -34,10 +34,10 @@ static void bf16_from_float(const float * x, void * y, int64_t n) { sotto_fp32_t
 #define CONVERT_IQ2_XS     sotto_i_iq2_xs_to_float, NULL
 #define CONVERT_IQ3_XXS    sotto_i_iq3_xxs_to_float, NULL
 #define CONVERT_IQ1_S      sotto_i_iq1_s_to_float, NULL
-#define CONVERT_IQ4_NL     sotto_i_iq4_nl_to_float, NULL
+#define CONVERT_IQ4_NL     sotto_i_iq4_nl_to_float, sotto_i_iq4_nl_from_float
 #define CONVERT_IQ3_S      sotto_i_iq3_s_to_float, NULL
 #define CONVERT_IQ2_S      sotto_i_iq2_s_to_float, NULL
-#define CONVERT_IQ4_XS     sotto_i_iq4_xs_to_float, NULL
+#define CONVERT_IQ4_XS     sotto_i_iq4_xs_to_float, sotto_i_iq4_xs_from_float
 #define CONVERT_I8         NONE
 #define CONVERT_I16        NONE
 #define CONVERT_I32        NONE
