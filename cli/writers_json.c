@@ -66,12 +66,19 @@ bool write_jsonl(FILE * to, const struct transcript * transcript) {
 
 /* ---- whisper.cpp's form ---- */
 
-/* Tokens that together make whole characters. */
+/* Tokens that together make whole characters. A character may lie in two segments: then the first one's text holds all
+ * of it, and so does its last group. */
 struct group {
     char text[256];
     size_t size;
     const struct sotto_token_data * first;
+    size_t gone;       /* bytes of the tokens to come that belong to the segment before */
+    size_t left;       /* bytes of the tokens to come */
+    const char * rest; /* what the segment's text has after them */
+    size_t n_rest;
 };
+
+enum { MOST_REST = 3 }; /* bytes of a character after its first */
 
 static void put_group(FILE * to, struct group * group, bool * comma) {
     if (group->first == NULL)
@@ -85,30 +92,80 @@ static void put_group(FILE * to, struct group * group, bool * comma) {
     group->first = NULL;
 }
 
+static bool is_special(const struct sotto_state * state, const struct sotto_token_data * token) {
+    return token->id >= sotto_token_special(sotto_state_model(state), SOTTO_TOKEN_EOT);
+}
+
+static void append(struct group * group, const char * text, size_t size) {
+    size = size <= sizeof(group->text) - group->size ? size : sizeof(group->text) - group->size;
+    if (size > 0)
+        memcpy(group->text + group->size, text, size);
+    group->size += size;
+}
+
 /* Tokens longer than a group stand alone; nothing joins what is no text. */
-static void put_token(FILE * to, const struct sotto_model * model, const struct sotto_token_data * token,
+static void put_token(FILE * to, const struct sotto_state * state, const struct sotto_token_data * token,
                       struct group * group, bool * comma) {
     size_t size = 0;
-    const char * text = sotto_token_text(model, token->id, &size);
-    if (token->id >= sotto_token_special(model, SOTTO_TOKEN_EOT) || group->size + size > sizeof(group->text))
+    const char * text = sotto_token_text(sotto_state_model(state), token->id, &size);
+    bool special = is_special(state, token);
+    if (!special) {
+        size_t gone = group->gone < size ? group->gone : size;
+        group->left -= size;
+        group->gone -= gone;
+        if (gone > 0 && gone == size)
+            return;
+        text += gone;
+        size -= gone;
+    }
+    if (special || group->size + size + MOST_REST > sizeof(group->text))
         put_group(to, group, comma);
     if (group->first == NULL)
         group->first = token;
-    size = size <= sizeof(group->text) ? size : sizeof(group->text);
-    if (text != NULL)
-        memcpy(group->text + group->size, text, size);
-    group->size += size;
+    append(group, text, size);
+    if (!special && group->left == 0)
+        append(group, group->rest, group->n_rest);
     if (whole_characters(group->text, group->size) == group->size)
         put_group(to, group, comma);
 }
 
+/* Bytes at the beginning that go on with a character. */
+static size_t leading(const char * text, size_t size) {
+    size_t n = 0;
+    while (n < size && n < MOST_REST && ((unsigned char)text[n] & 0xC0) == 0x80)
+        n++;
+    return n;
+}
+
+/* A segment's text is that of its tokens, less what completes the segment before, with what completes its own end. */
+static void compare_text(const struct sotto_state * state, int segment, struct group * group) {
+    const struct sotto_segment * s = sotto_get_segment(state, segment);
+    struct group head = { .size = 0 };
+    *group = (struct group){ .size = 0 };
+    for (int i = 0; i < s->n_tokens; i++) {
+        const struct sotto_token_data * token = sotto_get_segment_token(state, segment, i);
+        size_t size = 0;
+        const char * text = sotto_token_text(sotto_state_model(state), token->id, &size);
+        if (is_special(state, token))
+            continue;
+        append(&head, text, size);
+        group->left += size;
+    }
+    size_t before = leading(head.text, head.size), now = leading(s->text, s->text_size);
+    group->gone = before > now ? before - now : 0;
+    size_t own = group->left - group->gone;
+    group->n_rest = s->text_size > own ? s->text_size - own : 0;
+    group->rest = s->text + s->text_size - group->n_rest;
+}
+
 static void put_tokens(FILE * to, const struct transcript * transcript, int segment) {
-    const struct sotto_model * model = sotto_state_model(transcript->state);
-    struct group group = { .size = 0 };
+    const struct sotto_state * state = transcript->state;
+    struct group group;
     bool comma = false;
+    compare_text(state, segment, &group);
     fputs(",\n\t\t\t\"tokens\": [", to);
-    for (int i = 0; i < sotto_get_segment(transcript->state, segment)->n_tokens; i++)
-        put_token(to, model, sotto_get_segment_token(transcript->state, segment, i), &group, &comma);
+    for (int i = 0; i < sotto_get_segment(state, segment)->n_tokens; i++)
+        put_token(to, state, sotto_get_segment_token(state, segment, i), &group, &comma);
     put_group(to, &group, &comma);
     fputs(comma ? "\n\t\t\t]" : "]", to);
 }

@@ -220,7 +220,8 @@ SOTTO_API enum sotto_status sotto_transcribe(struct sotto_state * state, const f
 struct sotto_segment {
     uint32_t size;     /* how much of this struct the library fills */
     int64_t t0, t1;    /* cs */
-    const char * text; /* UTF-8 as the model wrote it, leading space kept; 0-terminated */
+    const char * text; /* UTF-8 as the model wrote it, leading space kept; 0-terminated. A character that lies in the
+                        * tokens of two segments is the first one's */
     size_t text_size;  /* bytes */
     int n_tokens;      /* timestamps included, see sotto_get_segment_token */
     int window;        /* index of the window it was found in */

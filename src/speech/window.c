@@ -5,27 +5,13 @@
 
 #include "run.h"
 #include "search.h"
+#include "slice_text.h"
 
 #define LATE_FRAMES     500 /* less than this left: drop_late_history */
 #define MAX_TEMPERATURE 1.000001
 #define LOOP_STEPS      750  /* a window without an end and without a timestamp from here on, 15 s, goes in circles */
 #define LAST_TOKENS     32   /* whose entropy is looked at */
 #define FORGET          0.5f /* what was drawn at a temperature above is no part of later prompts */
-
-/* The bytes of text tokens among n tokens, in state->scratch. */
-static enum sotto_status gather_text(struct sotto_i_run * r, const int32_t * ids, int n) {
-    struct sotto_state * s = r->state;
-    s->scratch.size = 0;
-    enum sotto_status status = sotto_i_bytes_append(&s->scratch, s->allocator, "", 0);
-    for (int i = 0; i < n && status == SOTTO_OK; i++) {
-        if (ids[i] >= r->specials->eot)
-            continue;
-        size_t size;
-        const char * bytes = sotto_i_tokenizer_bytes(s->model->tokenizer, ids[i], &size);
-        status = sotto_i_bytes_append(&s->scratch, s->allocator, bytes, size);
-    }
-    return status;
-}
 
 /* ---- an attempt ---- */
 
@@ -91,11 +77,13 @@ static bool is_monotonous(const struct sotto_i_run * r, const struct sotto_i_sam
 
 static enum sotto_status measure(struct sotto_i_run * r, struct sotto_i_attempt * a, float no_speech_prob, int limit) {
     const struct sotto_transcribe_params * p = r->params;
-    enum sotto_status status = gather_text(r, a->sampled.ids, a->sampled.n);
+    struct sotto_state * s = r->state;
+    enum sotto_status status =
+        sotto_i_text_of(s->model->tokenizer, r->specials->eot, a->sampled.ids, a->sampled.n, &s->scratch, s->allocator);
     if (status != SOTTO_OK)
         return status;
     a->avg_logprob = (float)(a->sampled.sum / (a->sampled.n + 1));
-    a->compression_ratio = sotto_i_ratio_of(r->state->ratio, r->state->scratch.data, r->state->scratch.size);
+    a->compression_ratio = sotto_i_ratio_of(s->ratio, s->scratch.data, s->scratch.size);
     bool unlikely = a->avg_logprob < p->logprob_thold;
     a->failed = a->compression_ratio > p->compression_ratio_thold || unlikely || is_loop(r, &a->sampled, limit) ||
                 is_monotonous(r, &a->sampled);
@@ -173,12 +161,13 @@ static enum sotto_status decode_window(struct sotto_i_run * r, struct sotto_wind
 /* ---- segments ---- */
 
 /* Segments without length or text are dropped, and their tokens are no history either. */
-static enum sotto_status add_slice(struct sotto_i_run * r, const struct sotto_i_slice * slice,
-                                   const struct sotto_window * window) {
+static enum sotto_status add_slice(struct sotto_i_run * r, int i, const struct sotto_window * window) {
     struct sotto_state * s = r->state;
+    const struct sotto_i_slice * slice = &r->cut.slices[i];
+    const struct sotto_i_slices all = { s->model->tokenizer, r->specials->eot, r->kept.sampled.ids, &r->cut };
     const int32_t * ids = r->kept.sampled.ids + slice->first;
     int n = slice->end - slice->first;
-    enum sotto_status status = gather_text(r, ids, n);
+    enum sotto_status status = sotto_i_slice_text(&all, i, &s->scratch, s->allocator);
     size_t size = s->scratch.size;
     if (status != SOTTO_OK)
         return status;
@@ -204,7 +193,7 @@ static enum sotto_status emit(struct sotto_i_run * r, const struct sotto_window 
                                           .limited = r->params->max_tokens > 0 && n > r->params->max_tokens };
     sotto_i_cut_window(&p, r->kept.sampled.ids, n, &r->cut);
     for (int i = 0; i < r->cut.n; i++) {
-        enum sotto_status status = add_slice(r, &r->cut.slices[i], window);
+        enum sotto_status status = add_slice(r, i, window);
         if (status != SOTTO_OK)
             return status;
     }

@@ -91,6 +91,37 @@ assert "\n\t\"model\": {\n\t\t\"type\": " in read("json")
 PY
 checks=$((checks + 1))
 
+# text that every form has to escape, quote or mend: made to be there (cases O02, O03, O05)
+hard=$'="x, y",\n\\\t\r\x01\x7f\xe4\xbd\xa0 \xff-->\xc3\xa9;<b>&'
+for format in txt srt vtt tsv csv lrc json json-full jsonl; do
+    code 0 "$SOTTO" transcribe -m "$model" -l en --max-tokens 60 --no-fallback --no-timestamps --prefix "$hard" \
+        --format $format "$work/sound.wav"
+    cp "$work/out" "$work/hard.$format"
+done
+"$python" - "$work" <<'PY'
+import csv, json, sys
+def read(name):
+    return open(sys.argv[1] + "/hard." + name, encoding="utf-8", errors="strict", newline="").read()
+hard = '="x, y",\n\\\t\r\x01\x7f\u4f60 \ufffd-->\xe9;<b>&'
+flat = hard.replace("\n", " ").replace("\r", " ")
+plain, full, line = (json.loads(read(name)) for name in ("json", "json-full", "jsonl"))
+text = plain["transcription"][0]["text"]
+assert text.startswith(" " + hard), ascii(text)
+assert full["transcription"][0]["text"] == line["segments"][0]["text"] == text and line["text"] == text.strip(" \t")
+tokens = [t["text"] for t in full["transcription"][0]["tokens"] if t["id"] < 50257]
+assert "".join(tokens) == text and any("\u4f60" in t for t in tokens)
+rows = list(csv.reader(open(sys.argv[1] + "/hard.csv", encoding="utf-8", newline=""), strict=True))
+assert rows[1][2] == text and len(rows) == 2
+assert read("txt") == text.replace("\n", " ").replace("\r", " ").lstrip(" \t") + "\n"
+rows = list(csv.reader(open(sys.argv[1] + "/hard.tsv", encoding="utf-8", newline=""), delimiter="\t", quoting=csv.QUOTE_NONE, strict=True))
+assert len(rows) == 2 and len(rows[1]) == 3 and rows[1][2].startswith(flat.replace("\t", " "))
+for name in "srt", "vtt":
+    cue = read(name)
+    assert cue.count("-->") == 1 and flat.replace("-->", "->") in cue and "\r" not in cue
+assert read("lrc").split("\n")[1][10:].startswith(" " + flat) and read("lrc").count("\n") == 2
+PY
+checks=$((checks + 1))
+
 # several recordings over one set of weights; names of all kinds; bad ones passed over
 strange=$(printf '%s/a"b\\c\nd\xff.wav' "$work")
 cp "$work/sound.wav" "$strange"
