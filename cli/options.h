@@ -31,6 +31,7 @@ struct list {
 struct options {
     bool as_whisper_cli; /* short options have several letters, files are named as whisper.cpp does */
     const char * model;
+    const char * compute;
     const char * language;
     int threads; /* 0 = not given, as in all numbers below whose default is 0 */
     int language_detection_segments;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/recogniser.h"
 
+#include <string.h>
 #include <unistd.h>
 
 #include "sotto/alloc.h"
@@ -17,6 +18,8 @@ enum exit_code recogniser_open(struct recogniser * recogniser, const char * mode
     if (!model_path(model != NULL ? model : "base", &r->path, &r->path_size))
         return EXIT_MODEL;
     params.n_threads = options->threads;
+    if (options->compute != NULL && strcmp(options->compute, "f32") == 0)
+        params.compute = SOTTO_COMPUTE_F32;
     signals_end_at_once(true);
     enum sotto_status status = open_model(r, &params);
     signals_end_at_once(false);

@@ -62,6 +62,15 @@ SOTTO_API bool sotto_backend_is_cpu(sotto_backend_t backend);
 SOTTO_API enum sotto_status sotto_backend_cpu_set_n_threads(sotto_backend_t backend, int n_threads);
 /* Use a pool of the caller's, which must outlive the backend's use of it; NULL goes back to the shared one. */
 SOTTO_API enum sotto_status sotto_backend_cpu_set_threadpool(sotto_backend_t backend, struct sotto_threadpool * pool);
+
+/* In what numbers products are computed whose node asks for nothing (sotto_mul_mat_set_prec); docs/numerics.md. */
+enum sotto_compute {
+    SOTTO_COMPUTE_DEFAULT = 0, /* quantised weights meet activations rounded to 8 bits, all else f32 */
+    SOTTO_COMPUTE_F32 = 1      /* everything in f32 */
+};
+SOTTO_API enum sotto_status sotto_backend_cpu_set_compute(sotto_backend_t backend,
+                                                          enum sotto_compute compute); /* PARAM */
+
 /* Use the plainest implementation of every op (level c), for comparisons. */
 SOTTO_API void sotto_backend_cpu_set_use_ref(sotto_backend_t backend, bool use_ref);
 

@@ -114,6 +114,7 @@ struct sotto_state_params {
     enum sotto_type cache_type;                /* F32 or F16 keys and values; COUNT = F32 for F32 weights, else F16 */
     sotto_backend_eval_callback eval_callback; /* asked around every node that the state computes; NULL = none */
     void * eval_user_data;
+    enum sotto_compute compute; /* of its backend */
 };
 SOTTO_API struct sotto_state_params sotto_state_default_params(void);
 

@@ -12,6 +12,7 @@ struct cpu_backend {
     struct sotto_threadpool * pool;   /* the caller's; NULL: the shared one */
     struct sotto_threadpool * shared; /* held for as long as the backend lives */
     bool use_ref;
+    enum sotto_compute compute;
     struct sotto_i_cpu_plan cached; /* of the graph that graph_compute saw last; no graph: none */
     int cached_threads;
 };
@@ -32,6 +33,7 @@ static enum sotto_status run_plan(struct cpu_backend * cpu, const struct sotto_i
                                          .pool = cpu->pool != NULL ? cpu->pool : cpu->shared,
                                          .n_threads = cpu->n_threads,
                                          .kernels = sotto_i_kernels_for(level),
+                                         .compute = cpu->compute,
                                          .eval_callback = cpu->base.eval_callback,
                                          .eval_user_data = cpu->base.eval_user_data,
                                          .abort_callback = cpu->base.abort_callback,
@@ -180,6 +182,16 @@ enum sotto_status sotto_backend_cpu_set_threadpool(sotto_backend_t backend, stru
     if (s == SOTTO_OK)
         of(backend)->pool = pool;
     return s;
+}
+
+enum sotto_status sotto_backend_cpu_set_compute(sotto_backend_t backend, enum sotto_compute compute) {
+    const enum sotto_status s = check_cpu(backend, "sotto_backend_cpu_set_compute");
+    if (s != SOTTO_OK)
+        return s;
+    if (compute != SOTTO_COMPUTE_DEFAULT && compute != SOTTO_COMPUTE_F32)
+        return sotto_fail(SOTTO_E_PARAM, "sotto_backend_cpu_set_compute: %d is not in the list", (int)compute);
+    of(backend)->compute = compute;
+    return SOTTO_OK;
 }
 
 void sotto_backend_cpu_set_use_ref(sotto_backend_t backend, bool use_ref) {

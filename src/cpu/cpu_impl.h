@@ -17,6 +17,7 @@ struct sotto_i_cpu_task {
     int thread, n_threads;
     void * scratch; /* this thread's own, aligned to SOTTO_DATA_ALIGN, `scratch` bytes of the work below */
     const struct sotto_i_kernels * kernels; /* of the level in use */
+    enum sotto_compute compute;
 };
 
 /* Filled at plan time. Shapes are final then; data pointers are not, and must not be looked at. */

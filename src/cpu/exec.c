@@ -20,6 +20,7 @@ struct node_run {
     const struct sotto_i_cpu_step * step;
     struct sotto_tensor * node;
     const struct sotto_i_kernels * kernels;
+    enum sotto_compute compute;
     int n_threads;
     char * scratch;
     /* the failure of the lowest chunk, under error_lock; failed_chunk < 0: none */
@@ -52,7 +53,8 @@ static void run_chunk(void * user_data, int thread, int64_t chunk) {
     const struct sotto_i_cpu_task task = { .thread = thread,
                                            .n_threads = run->n_threads,
                                            .scratch = run->scratch + (size_t)thread * run->plan->scratch,
-                                           .kernels = run->kernels };
+                                           .kernels = run->kernels,
+                                           .compute = run->compute };
     const enum sotto_status s = run->step->op->run(&task, run->node, chunk, run->step->work.n_chunks);
     if (s != SOTTO_OK)
         record_error(run, s, thread, chunk);
@@ -108,7 +110,7 @@ enum sotto_status sotto_i_cpu_exec(const struct sotto_i_cpu_plan * plan, const s
     enum sotto_status s = sotto_i_plan_check(&plan->base, how->function);
     if (s != SOTTO_OK)
         return s;
-    struct node_run run = { .plan = plan, .kernels = how->kernels, .n_threads = 1 };
+    struct node_run run = { .plan = plan, .kernels = how->kernels, .compute = how->compute, .n_threads = 1 };
     run.scratch = plan->work != NULL ? align_up(plan->work) : NULL;
     struct sotto_threadpool * pool = NULL;
     int n_threads = smaller(plan->n_threads, how->n_threads);

@@ -38,6 +38,7 @@ struct sotto_i_cpu_run {
     struct sotto_threadpool * pool; /* NULL: alone */
     int n_threads;
     const struct sotto_i_kernels * kernels;
+    enum sotto_compute compute;
     sotto_backend_eval_callback eval_callback; /* may be NULL */
     void * eval_user_data;
     sotto_abort_callback abort_callback; /* may be NULL */

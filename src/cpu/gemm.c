@@ -46,10 +46,11 @@ struct pass {
     int64_t col0, cols, n_strips;
 };
 
-bool sotto_i_gemm_in_bytes(const struct sotto_tensor * node) {
+bool sotto_i_gemm_in_bytes(const struct sotto_i_cpu_task * task, const struct sotto_tensor * node) {
     struct params_mul_mat p;
     memcpy(&p, node->op_params, sizeof(p));
-    return p.prec != SOTTO_PREC_F32 && sotto_i_codes_form(node->src[0]->type)->sub != 0;
+    return task->compute != SOTTO_COMPUTE_F32 && p.prec != SOTTO_PREC_F32 &&
+           sotto_i_codes_form(node->src[0]->type)->sub != 0;
 }
 
 size_t sotto_i_gemm_scratch(void) { return STRIPS_BYTES + PANELS_BYTES + SOTTO_I_FORM_WORK + EDGE_BYTES; }

@@ -7,6 +7,7 @@
 #ifndef SOTTO_CPU_GEMM_H
 #define SOTTO_CPU_GEMM_H
 
+#include "cpu/cpu_impl.h"
 #include "cpu/kernels.h"
 
 /* Columns of b that are packed at once: 192 columns x one block of k as f32 are 192 KiB, which leaves most of an L2
@@ -38,8 +39,8 @@ struct sotto_i_gemm_rect {
     int64_t row0, row1, col0, col1;
 };
 
-/* MUL_MAT and MUL_MAT_ID round b to bytes where a is quantised, unless the node asks for f32. */
-bool sotto_i_gemm_in_bytes(const struct sotto_tensor * node);
+/* MUL_MAT and MUL_MAT_ID round b to bytes where a is quantised, unless the node or the backend asks for f32. */
+bool sotto_i_gemm_in_bytes(const struct sotto_i_cpu_task * task, const struct sotto_tensor * node);
 
 size_t sotto_i_gemm_scratch(void);
 void sotto_i_gemm_run(const struct sotto_i_gemm * g, const struct sotto_i_gemm_rect * rect);

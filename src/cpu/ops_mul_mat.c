@@ -93,9 +93,11 @@ static void run_unit(const struct sotto_i_cpu_task * task, const struct sotto_te
                      int64_t batch, int64_t group, int64_t part, int64_t parts) {
     const struct sotto_tensor *a = node->src[0], *b = node->src[1];
     const int64_t i2 = batch % s->batches2, i3 = batch / s->batches2;
-    struct sotto_i_gemm g = {
-        .kernels = task->kernels, .bytes = sotto_i_gemm_in_bytes(node), .n = s->n, .k = s->k, .scratch = task->scratch
-    };
+    struct sotto_i_gemm g = { .kernels = task->kernels,
+                              .bytes = sotto_i_gemm_in_bytes(task, node),
+                              .n = s->n,
+                              .k = s->k,
+                              .scratch = task->scratch };
     struct sotto_i_gemm_rect rect;
     if (s->k > 0) {
         g.a = operand(a, i2 / (b->ne[2] / a->ne[2]), i3 / (b->ne[3] / a->ne[3]));

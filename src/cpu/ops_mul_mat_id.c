@@ -83,7 +83,7 @@ static enum sotto_status gather(const struct sotto_tensor * node, int64_t matrix
 static struct sotto_i_gemm product(const struct sotto_i_cpu_task * task, const struct sotto_tensor * node,
                                    int64_t matrix) {
     const struct sotto_tensor *a = node->src[0], *b = node->src[1];
-    struct sotto_i_gemm g = { .kernels = task->kernels, .bytes = sotto_i_gemm_in_bytes(node), .n = a->ne[1] };
+    struct sotto_i_gemm g = { .kernels = task->kernels, .bytes = sotto_i_gemm_in_bytes(task, node), .n = a->ne[1] };
     g.k = a->ne[0];
     g.scratch = task->scratch;
     g.a.type = a->type;

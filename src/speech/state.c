@@ -33,6 +33,9 @@ static enum sotto_status check_params(const struct sotto_state_params * params) 
         params->cache_type != SOTTO_TYPE_COUNT)
         return sotto_fail(SOTTO_E_PARAM, "sotto_state_new: params.cache_type is %s, want f32, f16 or SOTTO_TYPE_COUNT",
                           sotto_type_name(params->cache_type));
+    if (params->compute != SOTTO_COMPUTE_DEFAULT && params->compute != SOTTO_COMPUTE_F32)
+        return sotto_fail(SOTTO_E_PARAM, "sotto_state_new: params.compute is %d, which is not in the list",
+                          (int)params->compute);
     return SOTTO_OK;
 }
 
@@ -95,6 +98,7 @@ static enum sotto_status make_state(struct sotto_state * s, const struct sotto_s
     s->backend = sotto_backend_cpu_init_ext(s->allocator);
     if (!s->backend)
         return SOTTO_E_MEMORY;
+    sotto_backend_cpu_set_compute(s->backend, params->compute);
     sotto_backend_set_eval_callback(s->backend, params->eval_callback, params->eval_user_data);
     s->cache_type = params->cache_type;
     if (s->cache_type == SOTTO_TYPE_COUNT)

@@ -150,6 +150,11 @@ static void test_ranges(void ** test) {
         assert_int_equal(sotto_n_windows(state), 0);
         assert_int_equal(sotto_get_language(state), 0);
     }
+    p.language = NULL; /* D07: nothing to listen to */
+    assert_int_equal(sotto_transcribe(state, sound, 3 * RATE, &p), SOTTO_OK);
+    assert_int_equal(sotto_get_language(state), -1);
+    assert_null(sotto_get_language_probs(state, NULL));
+    p.language = "en";
     p.offset = 100;
     p.duration = 201; /* a little too long */
     assert_int_equal(sotto_transcribe(state, sound, 3 * RATE, &p), SOTTO_OK);
@@ -228,6 +233,9 @@ static void test_bad_state_params(void ** test) {
     assert_int_equal(sotto_state_new(model, &p, &state), SOTTO_E_PARAM);
     p = sotto_state_default_params();
     p.cache_type = SOTTO_TYPE_I32;
+    assert_int_equal(sotto_state_new(model, &p, &state), SOTTO_E_PARAM);
+    p = sotto_state_default_params();
+    p.compute = (enum sotto_compute)2;
     assert_int_equal(sotto_state_new(model, &p, &state), SOTTO_E_PARAM);
     assert_null(state);
     sotto_state_free(NULL);
@@ -382,8 +390,18 @@ static void test_calls_are_independent(void ** test) {
     other.initial_prompt = "a prompt of its own, quite long, to fill rows of the cache";
     other.n_threads = 3;
     other.pad_mode = SOTTO_PAD_SILENCE;
+    static const double times[] = { 0.6, 0.9, 1.2 };
+    static const int32_t none[] = { 1, 2, 3, 50364 };
+    other.clip_times = times;
+    other.n_clip_times = 3;
+    other.suppress_tokens = none;
+    other.n_suppress_tokens = 4;
+    other.suppress_regex = "[a-z]+";
+    other.no_repeat_ngram = 1;
+    other.beam_size = 2;
+    other.seed = 7;
     assert_int_equal(sotto_transcribe(state, sound, BRIEF, &other), SOTTO_OK);
-    assert_int_equal(sotto_get_window(state, 0)->seek, 50);
+    assert_int_equal(sotto_get_window(state, 0)->seek, 60);
     run(state, &p, &later);
     assert_string_equal(later.text, fresh.text);
     sotto_state_free(state);
