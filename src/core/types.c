@@ -32,11 +32,11 @@ static void bf16_from_float(const float * x, void * y, int64_t n) { sotto_fp32_t
 #define CONVERT_Q8_K       NONE
 #define CONVERT_IQ2_XXS    sotto_i_iq2_xxs_to_float, NULL
 #define CONVERT_IQ2_XS     sotto_i_iq2_xs_to_float, NULL
-#define CONVERT_IQ3_XXS    sotto_i_iq3_xxs_to_float, NULL
+#define CONVERT_IQ3_XXS    sotto_i_iq3_xxs_to_float, sotto_i_iq3_xxs_from_float
 #define CONVERT_IQ1_S      sotto_i_iq1_s_to_float, NULL
 #define CONVERT_IQ4_NL     sotto_i_iq4_nl_to_float, sotto_i_iq4_nl_from_float
-#define CONVERT_IQ3_S      sotto_i_iq3_s_to_float, NULL
-#define CONVERT_IQ2_S      sotto_i_iq2_s_to_float, NULL
+#define CONVERT_IQ3_S      sotto_i_iq3_s_to_float, sotto_i_iq3_s_from_float
+#define CONVERT_IQ2_S      sotto_i_iq2_s_to_float, sotto_i_iq2_s_from_float
 #define CONVERT_IQ4_XS     sotto_i_iq4_xs_to_float, sotto_i_iq4_xs_from_float
 #define CONVERT_I8         NONE
 #define CONVERT_I16        NONE
@@ -141,8 +141,13 @@ bool sotto_i_is_weight_type(enum sotto_type type) {
     return sotto_i_is_float_type(type) || (sotto_get_type_traits(type)->is_quantized && !work);
 }
 
+/* Conversions within graphs can neither make search tables nor tell that they are missing. */
+static bool needs_tables(enum sotto_type type) {
+    return type == SOTTO_TYPE_IQ2_S || type == SOTTO_TYPE_IQ3_XXS || type == SOTTO_TYPE_IQ3_S;
+}
+
 bool sotto_i_takes_float_rows(enum sotto_type type) {
-    return type == SOTTO_TYPE_F32 || sotto_get_type_traits(type)->from_float_ref;
+    return type == SOTTO_TYPE_F32 || (sotto_get_type_traits(type)->from_float_ref && !needs_tables(type));
 }
 
 bool sotto_i_gives_float_rows(enum sotto_type type) {
