@@ -208,6 +208,10 @@ static void by_key_for_loaders(void ** state) {
     assert_true(sotto_gguf_get_int(g, "i64", &i) && i == INT64_MIN);
     assert_true(sotto_gguf_get_int(g, "u8", &i) && i == 200);
     assert_true(sotto_gguf_get_uint(g, "u16", &u) && u == 60000);
+    sotto_gguf_set_val_u64(g, "most", INT64_MAX);
+    assert_true(sotto_gguf_get_int(g, "most", &i) && i == INT64_MAX);
+    sotto_gguf_set_val_u64(g, "more", (uint64_t)INT64_MAX + 1);
+    assert_false(sotto_gguf_get_int(g, "more", &i));
     assert_false(sotto_gguf_get_int(g, "pi", &i));
     assert_false(sotto_gguf_get_uint(g, "general.architecture", &u));
     assert_true(sotto_gguf_get_bool(g, "sotto.flag", &b) && b);

@@ -90,6 +90,10 @@ static void tensors_that_cannot_be(void ** state) {
         { 1, 4, UINT32_MAX, SOTTO_E_GGUF_TENSOR_TYPE },
         { 2, (uint64_t)1 << 31, SOTTO_TYPE_F32, SOTTO_E_GGUF_TENSOR_BYTES },
         { 1, INT64_MAX - 31, SOTTO_TYPE_Q8_0, SOTTO_E_GGUF_TENSOR_BYTES },
+        { 1, INT64_MAX / 8, SOTTO_TYPE_I64, SOTTO_E_GGUF_DATA_EXTENT }, /* just possible */
+        { 1, INT64_MAX / 8 + 1, SOTTO_TYPE_I64, SOTTO_E_GGUF_TENSOR_BYTES },
+        { 1, INT64_MAX, SOTTO_TYPE_I8, SOTTO_E_GGUF_DATA_EXTENT },
+        { 1, (uint64_t)INT64_MAX + 1, SOTTO_TYPE_I8, SOTTO_E_GGUF_TENSOR_SHAPE },
         { 1, 31, SOTTO_TYPE_Q8_0, SOTTO_E_GGUF_TENSOR_BLOCK },
         { 1, 255, SOTTO_TYPE_Q6_K, SOTTO_E_GGUF_TENSOR_BLOCK },
         { 1, 0, SOTTO_TYPE_F32, SOTTO_OK },
@@ -101,6 +105,21 @@ static void tensors_that_cannot_be(void ** state) {
         while (b.size < 256)
             put(&b, 0, 1);
         opens_as(&b, true, rows[i].status);
+    }
+}
+
+/* An axis of no elements hides no other fault: 2^62 numbers of 8 bytes are too many, and so are strides of them. */
+static void zeros_hide_nothing(void ** state) {
+    (void)state;
+    for (int zero = 0; zero < 3; zero++) {
+        struct bytes b = header(1, 0);
+        put_text(&b, "t");
+        put(&b, 3, 4);
+        for (int i = 0; i < 3; i++)
+            put(&b, i == zero ? 0 : (uint64_t)1 << 31, 8);
+        put(&b, SOTTO_TYPE_I64, 4);
+        put(&b, 0, 8);
+        opens_as(&b, false, SOTTO_E_GGUF_TENSOR_BYTES);
     }
 }
 
@@ -303,6 +322,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(strings_and_arrays_that_cannot_be),
         cmocka_unit_test(tensors_that_cannot_be),
+        cmocka_unit_test(zeros_hide_nothing),
         cmocka_unit_test(totals_that_wrap),
         cmocka_unit_test(oddities_that_load),
         cmocka_unit_test(an_empty_tensor_at_the_end),
