@@ -10,6 +10,8 @@
 #include "fuzz/fuzz.h"
 #include "sotto/media.h"
 
+const size_t fuzz_replays = 1000;
+
 struct source {
     const uint8_t * bytes;
     size_t n, at, step;

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: MIT */
+/* Models in GGUF: opened, and then run.
+ *
+ * Input: one byte that chooses a small model (bits 0 and 1) whether weights are checked (bit 2) and
+ * whether it runs twice (bit 3); then changes to its file, each of
+ *   kind u8 % 4, index u16, length u8 % 8, that many bytes and one more
+ *     0   field number `index` of the metadata: a key, a value, an extent, a type, ...
+ *     1   the data of tensor `index` % 64, at an offset u16, the bytes sixteen times
+ *     2   the text of the tokens, at 32 * index
+ *     3   the file ends at byte (index << 8) % its size
+ * Property: such a file is refused with a status of its own, or is a model that encodes a window and decodes two tokens,
+ * to the same bits if it does so twice. Memory is bounded and nothing stays. */
+#include <math.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fuzz/packed.h"
+#include "fuzz/small_model.h"
+#include "sotto/gguf.h"
+#include "sotto/speech.h"
+
+const size_t fuzz_replays = 6;
+
+enum { MOST_FIELDS = 4096, N_MODELS = 4 };
+
+struct span {
+    size_t at, size;
+};
+
+struct model {
+    struct fuzz_file file;
+    uint8_t * bytes;
+    size_t size;
+    struct span fields[MOST_FIELDS];
+    size_t n_fields;
+    struct span tokens;
+    struct span data[64];
+    size_t n_data;
+};
+
+static struct model models[N_MODELS];
+
+/* ---- the model's file, which is known to be good ---- */
+
+static uint64_t number(const struct model * m, size_t at, size_t width) {
+    uint64_t value = 0;
+    memcpy(&value, m->bytes + at, width);
+    return value;
+}
+
+/* A field of the metadata; where the next one begins. */
+static size_t field(struct model * m, size_t at, size_t size) {
+    fuzz_holds(m->n_fields < MOST_FIELDS);
+    m->fields[m->n_fields++] = (struct span){ at, size };
+    return at + size;
+}
+
+static size_t text_field(struct model * m, size_t at) {
+    const size_t size = (size_t)number(m, at, 8);
+    return field(m, field(m, at, 8), size);
+}
+
+static size_t skip_strings(const struct model * m, size_t at, uint64_t n) {
+    for (; n > 0; n--)
+        at += 8 + (size_t)number(m, at, 8);
+    return at;
+}
+
+static size_t array_fields(struct model * m, size_t at) {
+    const enum sotto_gguf_type type = (enum sotto_gguf_type)number(m, at, 4);
+    const uint64_t n = number(m, at + 4, 8);
+    at = field(m, field(m, at, 4), 8);
+    if (type != SOTTO_GGUF_TYPE_STRING)
+        return at + sotto_gguf_type_size(type) * n;
+    const size_t end = skip_strings(m, at, n);
+    if (end - at > m->tokens.size)
+        m->tokens = (struct span){ at, end - at };
+    return end;
+}
+
+static size_t pair_fields(struct model * m, size_t at) {
+    at = text_field(m, at);
+    const enum sotto_gguf_type type = (enum sotto_gguf_type)number(m, at, 4);
+    at = field(m, at, 4);
+    if (type == SOTTO_GGUF_TYPE_ARRAY)
+        return array_fields(m, at);
+    return type == SOTTO_GGUF_TYPE_STRING ? text_field(m, at) : field(m, at, sotto_gguf_type_size(type));
+}
+
+static size_t info_fields(struct model * m, size_t at) {
+    at = text_field(m, at);
+    const uint64_t rank = number(m, at, 4);
+    at = field(m, at, 4);
+    for (uint64_t i = 0; i < rank; i++)
+        at = field(m, at, 8);
+    return field(m, field(m, at, 4), 8);
+}
+
+static void find_fields(struct model * m) {
+    const uint64_t n_tensors = number(m, 8, 8), n_pairs = number(m, 16, 8);
+    size_t at = field(m, field(m, field(m, field(m, 0, 4), 4), 8), 8);
+    for (uint64_t i = 0; i < n_pairs; i++)
+        at = pair_fields(m, at);
+    for (uint64_t i = 0; i < n_tensors; i++)
+        at = info_fields(m, at);
+}
+
+static void find_data(struct model * m) {
+    struct sotto_gguf_context * gguf = sotto_gguf_open(m->file.path, NULL);
+    fuzz_holds(gguf != NULL);
+    for (int64_t i = 0; i < sotto_gguf_get_n_tensors(gguf) && m->n_data < 64; i++)
+        m->data[m->n_data++] = (struct span){ sotto_gguf_get_data_offset(gguf) + sotto_gguf_get_tensor_offset(gguf, i),
+                                              sotto_gguf_get_tensor_size(gguf, i) };
+    sotto_gguf_free(gguf);
+}
+
+static struct model * prepare(unsigned i) {
+    static const enum sotto_type types[N_MODELS] = { SOTTO_TYPE_F32, SOTTO_TYPE_F16, SOTTO_TYPE_Q8_0, SOTTO_TYPE_Q4_0 };
+    struct model * m = &models[i];
+    if (m->bytes != NULL)
+        return m;
+    const char * path = fuzz_path("small.gguf");
+    fuzz_small_model(path, types[i]);
+    FILE * file = fopen(path, "rb");
+    fuzz_holds(file != NULL && fseek(file, 0, SEEK_END) == 0);
+    m->size = (size_t)ftell(file);
+    rewind(file);
+    m->bytes = malloc(m->size);
+    fuzz_holds(m->bytes != NULL && fread(m->bytes, 1, m->size, file) == m->size);
+    fclose(file);
+    m->file = fuzz_file_new();
+    fuzz_file_set(&m->file, m->bytes, m->size);
+    find_fields(m);
+    find_data(m);
+    return m;
+}
+
+/* ---- changes ---- */
+
+struct change {
+    struct span spans[256];
+    size_t n;
+    bool cut;
+};
+
+static void write_at(const struct model * m, struct change * done, size_t at, const uint8_t * bytes, size_t n) {
+    n = at > m->size ? 0 : n < m->size - at ? n : m->size - at;
+    if (n == 0 || done->n == sizeof(done->spans) / sizeof(done->spans[0]))
+        return;
+    fuzz_holds(pwrite(m->file.fd, bytes, n, (off_t)at) == (ssize_t)n);
+    done->spans[done->n++] = (struct span){ at, n };
+}
+
+static void change_once(const struct model * m, struct change * done, struct fuzz_input * in) {
+    const unsigned kind = (unsigned)fuzz_take(in, 1) % 4;
+    const size_t index = (size_t)fuzz_take(in, 2);
+    size_t n = (size_t)fuzz_take(in, 1) % 8 + 1;
+    const size_t offset = kind == 1 ? (size_t)fuzz_take(in, 2) : 0;
+    const uint8_t * bytes = fuzz_take_bytes(in, &n);
+    const struct span * data = &m->data[index % m->n_data];
+    if (kind == 0)
+        write_at(m, done, m->fields[index % m->n_fields].at, bytes, n);
+    for (size_t i = 0; kind == 1 && i < 16; i++)
+        write_at(m, done, data->at + (offset + i * n) % data->size, bytes, n);
+    if (kind == 2)
+        write_at(m, done, m->tokens.at + 32 * index % m->tokens.size, bytes, n);
+    if (kind == 3 && !done->cut) {
+        fuzz_holds(ftruncate(m->file.fd, (off_t)((index << 8) % m->size)) == 0);
+        done->cut = true;
+    }
+}
+
+static void undo(const struct model * m, const struct change * done) {
+    if (done->cut)
+        fuzz_file_set(&m->file, m->bytes, m->size);
+    for (size_t i = 0; i < done->n && !done->cut; i++) {
+        const struct span * s = &done->spans[i];
+        fuzz_holds(pwrite(m->file.fd, m->bytes + s->at, s->size, (off_t)s->at) == (ssize_t)s->size);
+    }
+}
+
+/* ---- running ---- */
+
+/* Logits of the second token. */
+static void run(const struct sotto_model * model, float * logits) {
+    struct sotto_state_params params = sotto_state_default_params();
+    struct sotto_state * state;
+    params.n_threads = 1;
+    fuzz_holds(sotto_state_new(model, &params, &state) == SOTTO_OK);
+    const int n_mels = sotto_model_n_mels(model);
+    float * mel = calloc((size_t)n_mels * 64, sizeof(*mel));
+    fuzz_holds(mel != NULL);
+    for (int i = 0; i < n_mels * 64; i++)
+        mel[i] = (float)(i * 37 % 41) / 20.0f - 1.0f;
+    fuzz_holds(sotto_set_mel(state, mel, 64, n_mels) == SOTTO_OK);
+    free(mel);
+    fuzz_holds(sotto_encode(state) == SOTTO_OK);
+    const int32_t first = sotto_token_special(model, SOTTO_TOKEN_SOT), second = 300;
+    fuzz_holds(sotto_decode(state, &first, 1, 0) == SOTTO_OK);
+    fuzz_holds(sotto_decode(state, &second, 1, 1) == SOTTO_OK);
+    memcpy(logits, sotto_get_logits(state), (size_t)sotto_model_n_vocab(model) * sizeof(*logits));
+    sotto_state_free(state);
+}
+
+static void run_often(const struct sotto_model * model, bool twice) {
+    const int n = sotto_model_n_vocab(model);
+    float * a = malloc((size_t)n * sizeof(*a));
+    float * b = malloc((size_t)n * sizeof(*b));
+    fuzz_holds(a != NULL && b != NULL);
+    run(model, a);
+    if (twice)
+        run(model, b);
+    for (int i = 0; twice && i < n; i++)
+        fuzz_holds(memcmp(&a[i], &b[i], sizeof(*a)) == 0 || (isnan(a[i]) && isnan(b[i])));
+    free(a);
+    free(b);
+}
+
+static void open_and_run(const struct model * m, bool check_weights, bool twice) {
+    struct counting_allocator memory;
+    counting_allocator_init(&memory);
+    struct sotto_model_params params = sotto_model_default_params();
+    params.allocator = &memory.base;
+    params.check_weights = check_weights;
+    struct sotto_model * model;
+    sotto_clear_last_error();
+    const enum sotto_status status = sotto_model_open(m->file.path, &params, &model);
+    fuzz_holds((model != NULL) == (status == SOTTO_OK) && sotto_last_error() == status && status != SOTTO_E_MEMORY);
+    if (model != NULL)
+        run_often(model, twice);
+    sotto_model_free(model);
+    fuzz_memory_done(&memory);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t * bytes, size_t n) {
+    struct fuzz_input in = { bytes, n };
+    const unsigned mode = (unsigned)fuzz_take(&in, 1);
+    const struct model * m = prepare(mode % N_MODELS);
+    struct change done = { .n = 0 };
+    while (in.left > 0)
+        change_once(m, &done, &in);
+    open_and_run(m, (mode & 4) != 0, (mode & 8) != 0);
+    undo(m, &done);
+    return 0;
+}
