@@ -78,9 +78,9 @@ SOTTO_API sotto_backend_buffer_type_t sotto_backend_cpu_buffer_type(void);
 /* A buffer over the caller's memory, aligned to SOTTO_MEM_ALIGN (PARAM); not freed with the buffer. */
 SOTTO_API sotto_backend_buffer_t sotto_backend_cpu_buffer_from_ptr(void * ptr, size_t size);
 
-/* Packed weights: rows laid out in panels for the product kernels (docs/numerics.md). Not host memory: set and
- * get convert, whole rows at a time. Takes f32, f16, bf16 and all quantised types but the work types. Serves MUL_MAT as
- * first operand, GET_ROWS, CPY and CONT out of it, and views by whole panels of SOTTO_CPU_PANEL rows. */
+/* Packed weights: rows laid out in panels for the product kernels. Not host memory: set and get convert, whole rows at a
+ * time, and lose nothing. f32, f16, bf16 and all quantised types but the work types. Serves MUL_MAT and MUL_MAT_ID as
+ * first operand, GET_ROWS, CPY, CONT and DUP out of it, and views by whole panels of SOTTO_CPU_PANEL rows. */
 #define SOTTO_CPU_PANEL 16
 SOTTO_API sotto_backend_buffer_type_t sotto_backend_cpu_packed_buffer_type(void);
 
