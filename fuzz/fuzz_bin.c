@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* whisper.cpp's .bin.
  *
- * Input: one byte for the type to convert to, then the file, packed (fuzz/packed.h).
+ * Input: one byte for the type to convert to, then the file, packed (fuzz/unpack.h).
  * Property: a file is refused with a status of its own, or is a whole model, whose values can be read and converted.
  * Either way memory is bounded and nothing stays. */
-#include "fuzz/packed.h"
+#include "fuzz/unpack.h"
 #include "fuzz/read_model.h"
 
 const size_t fuzz_replays = 60;

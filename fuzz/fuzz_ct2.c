@@ -2,12 +2,12 @@
 /* CTranslate2 folders.
  *
  * Input: one byte, of which bit 0 makes the vocabulary JSON and the others say what to convert to; then config.json,
- * the vocabulary and model.bin, packed (fuzz/packed.h).
+ * the vocabulary and model.bin, packed (fuzz/unpack.h).
  * Property: a folder is refused with a status of its own, or is a whole model, whose values can be read and converted.
  * Either way memory is bounded and nothing stays. */
 #include <unistd.h>
 
-#include "fuzz/packed.h"
+#include "fuzz/unpack.h"
 #include "fuzz/read_model.h"
 
 const size_t fuzz_replays = 300;

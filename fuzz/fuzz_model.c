@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "fuzz/packed.h"
+#include "fuzz/unpack.h"
 #include "fuzz/small_model.h"
 #include "sotto/gguf.h"
 #include "sotto/speech.h"

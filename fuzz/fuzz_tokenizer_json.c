@@ -2,7 +2,7 @@
 /* Vocabularies in JSON and text, and the tokenizers made of them.
  *
  * Input: one byte that says which file the vocabulary is (bits 0 and 1) and whether the model is multilingual (bit 2);
- * one with the length of a text, and the text; then the files, packed (fuzz/packed.h).
+ * one with the length of a text, and the text; then the files, packed (fuzz/unpack.h).
  * Properties. A vocabulary is refused with a status of its own, or it has every word of Whisper; then merges and a
  * tokenizer can be made of it, or are refused likewise. Whatever strings the file holds, a vocabulary of the single bytes
  * and of these strings encodes any text into tokens that join to the same text. Merges, where there are any, give for
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "fuzz/packed.h"
+#include "fuzz/unpack.h"
 #include "models/hf_impl.h"
 #include "speech/bpe.h"
 #include "speech/tokenizer.h"

@@ -109,7 +109,7 @@ def gguf_seeds():
 
 # ---- CTranslate2 and whisper.cpp's .bin: a model of width 2 with one layer in each stack ----
 
-# How the targets write long files short: see fuzz/packed.h.
+# How the targets write long files short: see fuzz/unpack.h.
 ESCAPE = 0xEC
 
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "fuzz/small_model.h"
 
-#include "fuzz/packed.h"
+#include "fuzz/unpack.h"
 #include "models/models_impl.h"
 
 enum { N_VOCAB = 51865 };

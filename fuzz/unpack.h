@@ -9,8 +9,8 @@
  *   EC 04 u32    entries 0.. of a JSON object of tokens: every byte, then pairs of bytes, then one that is empty
  *
  * All other bytes stand for themselves. */
-#ifndef SOTTO_FUZZ_PACKED_H
-#define SOTTO_FUZZ_PACKED_H
+#ifndef SOTTO_FUZZ_UNPACK_H
+#define SOTTO_FUZZ_UNPACK_H
 
 #include "fuzz/fuzz.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "fuzz/packed.h"
+#include "fuzz/unpack.h"
 
 #include <fcntl.h>
 #include <string.h>
