@@ -75,6 +75,49 @@ static void every_word_changed(void ** state) {
     assert_true(refused > 1000);
 }
 
+static size_t fault_at; /* where the sources below go wrong */
+
+static size_t deliver_until(void * user_data, void * output, uint64_t offset, size_t len) {
+    (void)user_data;
+    struct bytes b = { example.data, fault_at };
+    return bytes_deliver(&b, output, offset, len);
+}
+
+static size_t deliver_too_much(void * user_data, void * output, uint64_t offset, size_t len) {
+    (void)user_data;
+    return bytes_deliver(&example, output, offset, len) + (offset + len > fault_at);
+}
+
+/* A source that ends, or lies, at any byte. */
+static void every_place_where_a_source_fails(void ** state) {
+    (void)state;
+    struct sotto_context * tensors = NULL;
+    struct sotto_gguf_init_params init = { .ctx = &tensors };
+    for (fault_at = 0; fault_at < example.size; fault_at++) {
+        if (fault_at >= 0x143 && fault_at < 0x160)
+            continue; /* padding is skipped */
+        assert_null(sotto_gguf_init_from_callback(deliver_until, NULL, 1, example.size, init));
+        assert_int_equal(sotto_last_error(), SOTTO_E_GGUF_TRUNCATED);
+        assert_int_equal(sotto_gguf_last_error_pos(), fault_at);
+        assert_null(sotto_gguf_init_from_callback(deliver_too_much, NULL, 1, example.size, init));
+        assert_int_equal(sotto_last_error(), SOTTO_E_GGUF_IO_READ);
+        assert_int_equal(sotto_gguf_last_error_pos(), fault_at);
+        assert_null(tensors);
+    }
+}
+
+/* Metadata may have only so many bytes, wherever that many end. */
+static void every_limit_of_metadata(void ** state) {
+    (void)state;
+    struct sotto_gguf_open_params params = sotto_gguf_open_params_default();
+    for (params.max_meta_bytes = 1; params.max_meta_bytes < 0x143; params.max_meta_bytes++) {
+        assert_null(sotto_gguf_open_buffer(example.data, example.size, &params));
+        assert_int_equal(sotto_last_error(), SOTTO_E_LIMIT);
+        assert_true(sotto_gguf_last_error_pos() <= params.max_meta_bytes);
+        assert_true(sotto_gguf_last_error_pos() + 32 > params.max_meta_bytes);
+    }
+}
+
 static int make_example(void ** state) {
     (void)state;
     example = gguf_example_bytes();
@@ -93,6 +136,8 @@ int main(void) {
         cmocka_unit_test(tail_padding_may_be_missing),
         cmocka_unit_test(every_byte_changed),
         cmocka_unit_test(every_word_changed),
+        cmocka_unit_test(every_place_where_a_source_fails),
+        cmocka_unit_test(every_limit_of_metadata),
     };
     return cmocka_run_group_tests(tests, make_example, free_example);
 }
