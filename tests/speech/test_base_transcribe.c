@@ -14,8 +14,9 @@
 #include "sotto/media.h"
 #include "sotto/speech.h"
 
-#define RATE 16000
-#define CLIP "/usr/share/pocketsphinx/test/data/librivox/sense_and_sensibility_01_austen_64kb-0880.wav"
+#define RATE   16000
+#define CLIP   "/usr/share/pocketsphinx/test/data/librivox/sense_and_sensibility_01_austen_64kb-0880.wav"
+#define FRENCH "/usr/share/asterisk/sounds/fr_CA_f_June/vm-options.wav"
 
 static struct sotto_model * model; /* base, f16 */
 static struct sotto_state * state;
@@ -138,6 +139,43 @@ static void test_language_of_the_first_speech(void ** test) {
     free(samples);
 }
 
+/* D07: a minute of English, then one of French; with an offset the French is what counts, and with `multilingual` both. */
+static void test_language_behind_an_offset(void ** test) {
+    (void)test;
+    struct sotto_audio_params params = sotto_audio_default_params();
+    struct sotto_audio * french;
+    params.rate = RATE;
+    assert_int_equal(sotto_audio_load(FRENCH, &params, &french), SOTTO_OK);
+    size_t n;
+    float * samples = recording(120, &n);
+    for (int i = 0; i < 5; i++)
+        place(samples, n, 12 * i, jfk);
+    double seconds = (double)french->n_samples / RATE;
+    for (double at = 60; at + seconds < 120; at += seconds + 0.5)
+        place(samples, n, at, french);
+    struct sotto_transcribe_params p = sotto_transcribe_default_params();
+    p.duration = 3000;
+    assert_int_equal(sotto_transcribe(state, samples, n, &p), SOTTO_OK);
+    assert_string_equal(sotto_language_code(sotto_get_language(state)), "en");
+    p.offset = 6000;
+    assert_int_equal(sotto_transcribe(state, samples, n, &p), SOTTO_OK);
+    assert_string_equal(sotto_language_code(sotto_get_language(state)), "fr");
+    p.offset = p.duration = 0;
+    p.max_tokens = 20;
+    p.multilingual = true;
+    static const double times[] = { 20, 40, 70, 90 };
+    p.clip_times = times;
+    p.n_clip_times = 4;
+    assert_int_equal(sotto_transcribe(state, samples, n, &p), SOTTO_OK);
+    for (int i = 0; i < sotto_n_windows(state); i++) {
+        const struct sotto_window * w = sotto_get_window(state, i);
+        if (!w->skipped)
+            assert_string_equal(sotto_language_code(w->language), w->seek < 6000 ? "en" : "fr");
+    }
+    free(samples);
+    sotto_audio_free(french);
+}
+
 /* D02: silence between, earlier text carried on: the text before it is not repeated into it. */
 static void test_silence_between(void ** test) {
     (void)test;
@@ -225,6 +263,7 @@ int main(void) {
         cmocka_unit_test(test_tail),
         cmocka_unit_test(test_nothing_after_speech),
         cmocka_unit_test(test_language_of_the_first_speech),
+        cmocka_unit_test(test_language_behind_an_offset),
         cmocka_unit_test(test_silence_between),
         cmocka_unit_test(test_prompt_keeps_the_tail),
         cmocka_unit_test(test_without_timestamps),

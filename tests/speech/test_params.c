@@ -232,6 +232,21 @@ static bool wrote(int32_t id) {
     return false;
 }
 
+/* D02: what is no good, and was drawn hot at last, is not what the next window goes on from. */
+static void test_bad_text_is_no_prompt(void ** test) {
+    (void)test;
+    struct sotto_transcribe_params p = quick();
+    run(&p, N_SAMPLES);
+    assert_true(sotto_n_windows(state) >= 2 && sotto_get_window(state, 1)->n_prompt > 3);
+    p.compression_ratio_thold = 0; /* any text repeats itself */
+    p.temperature_inc = 0.5f;
+    run(&p, N_SAMPLES);
+    assert_int_equal(sotto_get_window(state, 0)->n_attempts, 3);
+    assert_float_equal(sotto_get_window(state, 0)->temperature, 1, 0);
+    for (int i = 0; i < sotto_n_windows(state); i++)
+        assert_int_equal(sotto_get_window(state, i)->n_prompt, 3);
+}
+
 static void test_suppressed(void ** test) {
     (void)test;
     struct sotto_transcribe_params p = quick();
@@ -294,6 +309,21 @@ static void test_clips(void ** test) {
     assert_int_equal(sotto_n_windows(state), 1);
     assert_int_equal(sotto_get_window(state, 0)->seek, 600);
     assert_int_equal(sotto_get_window(state, 0)->n_frames, 1000);
+    static const struct { /* D05: at the end, behind it, of no length */
+        double from, to;
+        int n_frames;
+    } edges[] = { { 0, 62.0000625, 3000 }, { 61, 62.0000625, 100 }, { 61, 62, 100 }, { 62, 62.0000625, 0 },
+                  { 62, 63, 0 },           { 63, 64, 0 },           { 30, 30, 0 },   { 30, 30.05, 0 } };
+    for (size_t i = 0; i < sizeof(edges) / sizeof(edges[0]); i++) {
+        const double edge[] = { edges[i].from, edges[i].to };
+        p = quick();
+        p.clip_times = edge;
+        p.n_clip_times = 2;
+        run(&p, N_SAMPLES);
+        assert_int_equal(sotto_n_windows(state) > 0, edges[i].n_frames > 0);
+        if (edges[i].n_frames > 0)
+            assert_int_equal(sotto_get_window(state, 0)->n_frames, edges[i].n_frames);
+    }
     static const double beyond[] = { 100, 1e300 };
     p = quick();
     p.clip_times = beyond;
@@ -409,6 +439,7 @@ int main(void) {
         cmocka_unit_test(test_lengths_of_prompts),
         cmocka_unit_test(test_prefix),
         cmocka_unit_test(test_carried_prompt),
+        cmocka_unit_test(test_bad_text_is_no_prompt),
         cmocka_unit_test(test_suppressed),
         cmocka_unit_test(test_single_segment),
         cmocka_unit_test(test_clips),
