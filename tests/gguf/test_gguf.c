@@ -267,6 +267,37 @@ static void every_type_of_value(void ** state) {
     sotto_gguf_free(g);
 }
 
+/* More strings than fit into the first pieces of memory, and more numbers than are read at once. */
+static void long_arrays(void ** state) {
+    (void)state;
+    enum { STRINGS = 3000, NUMBERS = 700001 };
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyz";
+    const char ** strings = calloc(STRINGS, sizeof(*strings));
+    int16_t * numbers = calloc(NUMBERS, sizeof(*numbers));
+    assert_true(strings != NULL && numbers != NULL);
+    for (int i = 0; i < STRINGS; i++)
+        strings[i] = letters + i * 7 % 53;
+    for (int i = 0; i < NUMBERS; i++)
+        numbers[i] = (int16_t)(i * 31);
+    struct sotto_gguf_context * g = sotto_gguf_init_empty();
+    assert_int_equal(sotto_gguf_set_arr_str(g, "strings", strings, STRINGS), SOTTO_OK);
+    assert_int_equal(sotto_gguf_set_arr_data(g, "numbers", SOTTO_GGUF_TYPE_INT16, numbers, NUMBERS), SOTTO_OK);
+    struct sotto_gguf_context * r = reread(g);
+    assert_int_equal(sotto_gguf_get_arr_n(r, 0), STRINGS);
+    for (size_t i = 0; i < STRINGS; i++) {
+        size_t len;
+        assert_string_equal(sotto_gguf_get_arr_str_n(r, 0, i, &len), strings[i]);
+        assert_int_equal(len, strlen(strings[i]));
+    }
+    assert_int_equal(sotto_gguf_get_arr_n(r, 1), NUMBERS);
+    assert_memory_equal(sotto_gguf_get_arr_data(r, 1), numbers, NUMBERS * sizeof(*numbers));
+    assert_int_equal((uintptr_t)sotto_gguf_get_arr_data(r, 1) % 8, 0);
+    sotto_gguf_free(r);
+    sotto_gguf_free(g);
+    free(strings);
+    free(numbers);
+}
+
 static void a_set_moves_to_the_end(void ** state) {
     (void)state;
     struct sotto_gguf_context * g = gguf_example();
@@ -399,12 +430,19 @@ static void what_failures_mean_for_models(void ** state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_example_byte_for_byte), cmocka_unit_test(three_ways_of_writing),
-        cmocka_unit_test(looking_at_the_example),    cmocka_unit_test(wrong_ids_and_types),
-        cmocka_unit_test(types_have_names),          cmocka_unit_test(by_key_for_loaders),
-        cmocka_unit_test(every_type_of_value),       cmocka_unit_test(a_set_moves_to_the_end),
-        cmocka_unit_test(what_setters_refuse),       cmocka_unit_test(alignment_moves_the_tensors),
-        cmocka_unit_test(a_hundred_thousand_names),  cmocka_unit_test(what_failures_mean_for_models),
+        cmocka_unit_test(the_example_byte_for_byte),
+        cmocka_unit_test(three_ways_of_writing),
+        cmocka_unit_test(looking_at_the_example),
+        cmocka_unit_test(wrong_ids_and_types),
+        cmocka_unit_test(types_have_names),
+        cmocka_unit_test(by_key_for_loaders),
+        cmocka_unit_test(every_type_of_value),
+        cmocka_unit_test(long_arrays),
+        cmocka_unit_test(a_set_moves_to_the_end),
+        cmocka_unit_test(what_setters_refuse),
+        cmocka_unit_test(alignment_moves_the_tensors),
+        cmocka_unit_test(a_hundred_thousand_names),
+        cmocka_unit_test(what_failures_mean_for_models),
     };
     return cmocka_run_group_tests(tests, counting_allocator_begin, counting_allocator_end);
 }

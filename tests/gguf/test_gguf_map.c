@@ -108,6 +108,53 @@ static void any_start_and_alignment(void ** state) {
     }
 }
 
+/* What an address has to be a multiple of: 8 for f64 and i64, 4 for f32, i32 and q8_K, 1 for bytes and for blocks of
+ * bytes alone, 2 for the rest. */
+static size_t natural(enum sotto_type type) {
+    switch (type) {
+    case SOTTO_TYPE_F64:
+    case SOTTO_TYPE_I64: return 8;
+    case SOTTO_TYPE_F32:
+    case SOTTO_TYPE_I32:
+    case SOTTO_TYPE_Q8_K: return 4;
+    case SOTTO_TYPE_I8:
+    case SOTTO_TYPE_MXFP4:
+    case SOTTO_TYPE_NVFP4: return 1;
+    default: return 2;
+    }
+}
+
+static void mapped_where_numbers_lie_right(enum sotto_type type) {
+    static const uint8_t data[292] = { 1, 2, 3 };
+    struct sotto_context * ctx = sotto_init((struct sotto_init_params){ .mem_size = 1 << 12, .no_alloc = true });
+    struct sotto_tensor * t = sotto_new_tensor_1d(ctx, type, sotto_blck_size(type));
+    sotto_set_name(t, "t");
+    char key[] = "k.......";
+    for (size_t n = 1; n <= 8; n++) { /* the key's length moves the data byte by byte */
+        key[n] = 0;
+        struct sotto_gguf_context * g = sotto_gguf_init_empty();
+        assert_int_equal(sotto_gguf_set_val_u32(g, "general.alignment", 1), SOTTO_OK);
+        assert_int_equal(sotto_gguf_set_val_u8(g, key, 1), SOTTO_OK);
+        assert_int_equal(sotto_gguf_add_tensor(g, t), SOTTO_OK);
+        assert_int_equal(sotto_gguf_set_tensor_data(g, "t", data), SOTTO_OK);
+        const char * path = temp_path("natural.gguf");
+        assert_true(sotto_gguf_write_to_file(g, path, false));
+        assert_int_equal(same_as_read(path, 0, 0), sotto_gguf_get_meta_size(g) % natural(type) == 0);
+        unlink(path);
+        sotto_gguf_free(g);
+        key[n] = '.';
+    }
+    sotto_free(ctx);
+}
+
+static void natural_alignment_of_every_type(void ** state) {
+    (void)state;
+    for (int type = 0; type < SOTTO_TYPE_COUNT; type++) {
+        if (sotto_blck_size((enum sotto_type)type) > 0)
+            mapped_where_numbers_lie_right((enum sotto_type)type);
+    }
+}
+
 static void what_is_read_instead(void ** state) {
     (void)state;
     struct sotto_gguf_context * gguf = gguf_example();
@@ -314,10 +361,15 @@ static void a_pipe_is_refused(void ** state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_example_is_mapped), cmocka_unit_test(any_start_and_alignment),
-        cmocka_unit_test(what_is_read_instead),  cmocka_unit_test(no_data_no_mapping),
-        cmocka_unit_test(missing_padding),       cmocka_unit_test(populated_pages_are_there),
-        cmocka_unit_test(the_old_file_stays),    cmocka_unit_test(a_file_that_shrinks),
+        cmocka_unit_test(the_example_is_mapped),
+        cmocka_unit_test(any_start_and_alignment),
+        cmocka_unit_test(natural_alignment_of_every_type),
+        cmocka_unit_test(what_is_read_instead),
+        cmocka_unit_test(no_data_no_mapping),
+        cmocka_unit_test(missing_padding),
+        cmocka_unit_test(populated_pages_are_there),
+        cmocka_unit_test(the_old_file_stays),
+        cmocka_unit_test(a_file_that_shrinks),
         cmocka_unit_test(a_pipe_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
