@@ -7,6 +7,7 @@
 #include "sotto/log.h"
 
 #include "run.h"
+#include "unicode.h"
 
 #define WARM 0.5f /* from this temperature on earlier text is not used */
 
@@ -55,6 +56,13 @@ static enum sotto_status encode(struct sotto_i_run * r, size_t max_ids, struct s
     return status;
 }
 
+static bool is_utf8(const char * text, size_t size) {
+    uint32_t point = 0;
+    for (size_t at = 0; at < size && point != UINT32_MAX;)
+        at += sotto_i_utf8_next(text + at, size - at, &point);
+    return point != UINT32_MAX;
+}
+
 /* " " and the text without outer white space, as tokens; nothing for an empty text. */
 static enum sotto_status add_text(struct sotto_i_run * r, const char * text, struct sotto_i_tokens * list, int max,
                                   enum end end, const char * field) {
@@ -67,6 +75,8 @@ static enum sotto_status add_text(struct sotto_i_run * r, const char * text, str
         return SOTTO_OK;
     if (size > INT32_MAX - 1)
         return sotto_fail(SOTTO_E_PARAM, "sotto_transcribe: params.%s must be shorter than 2 GiB", field);
+    if (!is_utf8(text, size))
+        sotto_log(SOTTO_LOG_WARN, "sotto_transcribe: params.%s is not UTF-8 throughout\n", field);
     s->scratch.size = 0;
     enum sotto_status status = sotto_i_bytes_append(&s->scratch, s->allocator, " ", 1);
     if (status == SOTTO_OK)

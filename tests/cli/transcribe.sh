@@ -149,6 +149,15 @@ code 8 run --format txt -o "$work/dir" "$work/sound.wav"
 ln -s /dev/full "$work/here/sound.srt"
 echo old >"$work/here/sound.vtt"
 code 8 run --format srt --output-dir "$work/here" "$work/sound.wav"
+code 8 run --format txt,srt -o "$work/text.wav/x" "$work/sound.wav"
+says "text.wav/x.txt"
+code 8 run --format jsonl -o "$work/text.wav/x" "$work/sound.wav"
+if [ -d /proc/self ]; then # nobody writes there, not even root
+    code 8 run --format txt,srt --output-dir /proc "$work/sound.wav"
+    says "/proc/sound.txt"
+    code 8 run --format txt -o /proc/self/sound.txt "$work/sound.wav"
+    code 8 "$SOTTO" eval -m "$model" -l en "$work/absent.tsv" -o /proc/sums
+fi
 if [ "$(id -u)" != 0 ]; then
     chmod a-w "$work/dir"
     code 8 run --format txt,srt --output-dir "$work/dir" "$work/sound.wav"
@@ -180,6 +189,22 @@ printf 'audio\ttext\nsound.wav\tx\n' >"$work/list.tsv"
 code 9 "$SOTTO" eval -m "$model" -l en --suppress-regex '(' "$work/list.tsv" -o "$work/sums"
 code 2 "$SOTTO" eval -m "$model" -l en --suppress-tokens 51865 "$work/list.tsv" -o "$work/sums"
 [ ! -e "$work/sums" ]
+
+# a video without sound; a recording that memory has no room for
+if command -v ffmpeg >/dev/null; then
+    ffmpeg -nostdin -v error -y -f lavfi -i testsrc=s=64x64:r=5:d=1 -c:v mpeg4 "$work/mute.mp4"
+    code 4 run --format txt -o "$work/mute.txt" "$work/mute.mp4"
+    says "mute.mp4: SOTTO_E_AUDIO_"
+    code 1 run --format txt,srt --output-dir "$work/dir" "$work/mute.mp4" "$work/sound.wav"
+    [ ! -e "$work/mute.txt" ] && [ ! -e "$work/dir/mute.txt" ]
+fi
+if [ -z "${ASAN_OPTIONS:-}${TSAN_OPTIONS:-}" ]; then
+    truncate -s 2000000000 "$work/huge.raw"
+    code 5 bash -c "ulimit -v 500000; '$SOTTO' transcribe -m '$model' -l en --raw u8 '$work/huge.raw' -o '$work/huge.txt'"
+    says "huge.raw: MEMORY"
+    [ ! -e "$work/huge.txt" ]
+    rm "$work/huge.raw"
+fi
 
 # parts of a recording
 code 0 run --format jsonl --offset-t 2000 "$work/sound.wav"

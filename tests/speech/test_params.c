@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sotto/log.h"
 #include "sotto/speech.h"
 #include "support/tiny_model.h"
 
@@ -232,6 +233,44 @@ static bool wrote(int32_t id) {
     return false;
 }
 
+static char said[2048];
+
+static void keep_warnings(enum sotto_log_level level, const char * text, void * user_data) {
+    (void)user_data;
+    if (level == SOTTO_LOG_WARN && strlen(said) + strlen(text) < sizeof(said))
+        strcat(said, text);
+}
+
+static void warns(struct sotto_transcribe_params p, size_t n, const char * expected) {
+    said[0] = 0;
+    sotto_log_set(keep_warnings, NULL);
+    run(&p, n);
+    sotto_log_set(NULL, NULL);
+    if (expected == NULL ? said[0] != 0 : strstr(said, expected) == NULL)
+        fail_msg("\"%s\", want \"%s\"", said, expected != NULL ? expected : "");
+}
+
+/* What is done otherwise than asked for is told. */
+static void test_warnings(void ** test) {
+    (void)test;
+    char longer[3000];
+    for (size_t i = 0; i < sizeof(longer); i++)
+        longer[i] = i % 2 ? 'z' : ' ';
+    longer[sizeof(longer) - 1] = 0;
+    struct sotto_transcribe_params p = quick();
+    warns(p, BRIEF, NULL);
+    warns(p, 1599, "less than 100 ms");
+    p.initial_prompt = "caf\xC3\xA9";
+    warns(p, BRIEF, NULL);
+    p.initial_prompt = "caf\xC3 \xFF";
+    warns(p, BRIEF, "params.initial_prompt is not UTF-8");
+    p.initial_prompt = longer;
+    warns(p, BRIEF, "params.initial_prompt has ");
+    p = quick();
+    p.prefix = "x\xE4";
+    warns(p, BRIEF, "params.prefix is not UTF-8");
+}
+
 /* D02: what is no good, and was drawn hot at last, is not what the next window goes on from. */
 static void test_bad_text_is_no_prompt(void ** test) {
     (void)test;
@@ -439,6 +478,7 @@ int main(void) {
         cmocka_unit_test(test_lengths_of_prompts),
         cmocka_unit_test(test_prefix),
         cmocka_unit_test(test_carried_prompt),
+        cmocka_unit_test(test_warnings),
         cmocka_unit_test(test_bad_text_is_no_prompt),
         cmocka_unit_test(test_suppressed),
         cmocka_unit_test(test_single_segment),
