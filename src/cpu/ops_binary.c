@@ -49,8 +49,6 @@ static enum sotto_status add_quantised(const struct sotto_i_cpu_task * task, str
                                  y = sotto_i_as_operand(node);
     const sotto_i_encode_fn encode = sotto_i_encoder(node->type);
     int64_t row, last;
-    if (sotto_i_is_quantised(node->type) && !encode)
-        return sotto_last_error();
     if (sotto_is_empty(node))
         return SOTTO_OK;
     sotto_i_chunk_range(sotto_nrows(node), chunk, n_chunks, &row, &last);

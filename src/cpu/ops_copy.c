@@ -194,20 +194,18 @@ static void move_floats(struct recoding * r, int64_t n, float * values) {
     }
 }
 
-static enum sotto_status copy_recoded(const struct sotto_i_kernels * kernels, const struct sotto_tensor * from,
-                                      const struct sotto_tensor * to, int64_t chunk, int64_t n_chunks) {
+static void copy_recoded(const struct sotto_i_kernels * kernels, const struct sotto_tensor * from,
+                         const struct sotto_tensor * to, int64_t chunk, int64_t n_chunks) {
     struct recoding r = { .kernels = kernels, .blocks = from };
     if (sotto_i_is_quantised(to->type)) {
         r.blocks = to;
         r.encode = sotto_i_encoder(to->type);
-        if (!r.encode)
-            return sotto_last_error();
     }
     const int64_t block = sotto_blck_size(r.blocks->type);
     int64_t i, last;
     sotto_i_chunk_range(sotto_nelements(to) / block, chunk, n_chunks, &i, &last);
     if (i == last)
-        return SOTTO_OK;
+        return;
     cursor_init(&r.q, r.blocks, i);
     cursor_init(&r.x, r.encode ? from : to, i * block);
     while (i < last) {
@@ -221,15 +219,16 @@ static enum sotto_status copy_recoded(const struct sotto_i_kernels * kernels, co
         cursor_advance(&r.q, n);
         i += n;
     }
-    return SOTTO_OK;
 }
 
 static enum sotto_status run(const struct sotto_i_cpu_task * task, struct sotto_tensor * node, int64_t chunk,
                              int64_t n_chunks) {
     const struct sotto_i_vec_kernels * k = &task->kernels->vec;
     const struct sotto_tensor * a = node->src[0];
-    if (sotto_i_is_quantised(a->type) != sotto_i_is_quantised(node->type))
-        return copy_recoded(task->kernels, a, node, chunk, n_chunks);
+    if (sotto_i_is_quantised(a->type) != sotto_i_is_quantised(node->type)) {
+        copy_recoded(task->kernels, a, node, chunk, n_chunks);
+        return SOTTO_OK;
+    }
     if (sotto_i_is_packed(a) || !sotto_are_same_shape(a, node)) {
         copy_reshaped(k, a, node, chunk, n_chunks);
         return SOTTO_OK;

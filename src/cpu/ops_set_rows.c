@@ -70,8 +70,6 @@ static enum sotto_status run(const struct sotto_i_cpu_task * task, struct sotto_
                                .c = sotto_i_as_operand(node->src[1]),
                                .y = sotto_i_as_operand(node),
                                .encode = sotto_i_encoder(node->type) };
-    if (sotto_i_is_quantised(node->type) && !s.encode)
-        return sotto_last_error();
     const int64_t blocks = n_blocks(node), width = node->ne[0];
     int64_t unit, last;
     sotto_i_chunk_range(blocks * node->ne[2] * node->ne[3], chunk, n_chunks, &unit, &last);

@@ -6,7 +6,6 @@
 #include "core/tensor_impl.h"
 #include "cpu/packed.h"
 #include "cpu/rows.h"
-#include "quant/quant_impl.h"
 
 struct sotto_i_operand sotto_i_as_operand(const struct sotto_tensor * tensor) {
     struct sotto_i_operand op = { .data = tensor->data, .type = tensor->type };
@@ -149,18 +148,11 @@ bool sotto_i_is_decodable(enum sotto_type type) {
     return sotto_i_is_weight_type(type) && sotto_i_gives_float_rows(type);
 }
 
-bool sotto_i_is_encodable(enum sotto_type type) {
-    return sotto_i_is_weight_type(type) && sotto_i_takes_float_rows(type);
-}
+bool sotto_i_is_encodable(enum sotto_type type) { return sotto_i_takes_float_rows(type); }
 
 sotto_i_encode_fn sotto_i_encoder(enum sotto_type type) {
     const struct sotto_type_traits * traits = sotto_get_type_traits(type);
-    if (!traits->is_quantized)
-        return NULL;
-    const struct sotto_i_quantiser * quantiser = sotto_i_quantiser(type);
-    if (quantiser && quantiser->init && quantiser->init() != SOTTO_OK)
-        return NULL;
-    return traits->from_float_ref;
+    return traits->is_quantized ? traits->from_float_ref : NULL;
 }
 
 size_t sotto_i_row_bytes(enum sotto_type type, int64_t at) {

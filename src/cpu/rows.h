@@ -81,11 +81,11 @@ bool sotto_i_none_packed(const struct sotto_tensor * node);
 bool sotto_i_is_quantised(enum sotto_type type);
 /* Rows can be decoded, by the slot gemm.unpack: floats and quantised weights. */
 bool sotto_i_is_decodable(enum sotto_type type);
-/* Rows can be made of floats: floats, and quantised types that have a row quantiser. */
+/* Rows can be made of floats: floats, and quantised types whose row quantiser needs no tables. */
 bool sotto_i_is_encodable(enum sotto_type type);
 
-/* Whole blocks of floats to a quantised type by the row reference of its format, the same at all levels; tables that it
- * searches are made at the first call. NULL and MEMORY when they cannot be. */
+/* Whole blocks of floats to a quantised type by the row reference of its format, the same at all levels. NULL for types
+ * without blocks. */
 typedef void (*sotto_i_encode_fn)(const float * x, void * y, int64_t n);
 sotto_i_encode_fn sotto_i_encoder(enum sotto_type type);
 

@@ -318,7 +318,13 @@ static void chosen_empty(void ** test) {
 
 /* ---- what the CPU says of types ---- */
 
-/* Work types have no rows to read or write; all else is computed. */
+/* Rows can be written that need no search tables. */
+static bool is_written(enum sotto_type type) {
+    return type == SOTTO_TYPE_F32 || (sotto_get_type_traits(type)->from_float_ref && type != SOTTO_TYPE_IQ2_S &&
+                                      type != SOTTO_TYPE_IQ3_XXS && type != SOTTO_TYPE_IQ3_S);
+}
+
+/* What builders accept is computed. */
 static void supported_types(void ** test) {
     (void)test;
     sotto_backend_t cpu = sotto_backend_cpu_init();
@@ -329,14 +335,23 @@ static void supported_types(void ** test) {
         assert_true(sotto_backend_supports_op(cpu, sotto_get_rows(ctx, a, ids_below(ctx, 2, 1, 3))));
         assert_true(sotto_backend_supports_op(cpu, sotto_cast(ctx, a, SOTTO_TYPE_F32)));
         assert_true(sotto_backend_supports_op(cpu, sotto_flash_attn_ext(ctx, b, a, a, NULL, 1.0f, 0.0f, 0.0f)));
-        if (type == SOTTO_TYPE_F32 || sotto_get_type_traits(type)->from_float_ref) {
+        if (is_written(type)) {
             assert_true(sotto_backend_supports_op(cpu, sotto_cast(ctx, b, type)));
             assert_true(sotto_backend_supports_op(cpu, sotto_set_rows(ctx, a, b, ids_below(ctx, 3, 1, 3))));
             assert_true(sotto_backend_supports_op(cpu, sotto_add(ctx, a, b)));
+            assert_int_equal(sotto_context_status(ctx), SOTTO_OK);
+        } else {
+            assert_null(sotto_cast(ctx, b, type));
+            assert_int_equal(sotto_context_status(ctx), SOTTO_E_TYPE);
         }
-        assert_int_equal(sotto_context_status(ctx), SOTTO_OK);
         sotto_free(ctx);
     }
+    struct sotto_context * ctx = context_of(1u << 20, false);
+    T * b = floats(ctx, 256, 3, 1);
+    assert_true(sotto_backend_supports_op(cpu, sotto_cast(ctx, b, SOTTO_TYPE_Q8_1))); /* written, but never read */
+    assert_null(sotto_cast(ctx, sotto_new_tensor_2d(ctx, SOTTO_TYPE_Q8_1, 256, 3), SOTTO_TYPE_F32));
+    assert_int_equal(sotto_context_status(ctx), SOTTO_E_TYPE);
+    sotto_free(ctx);
     sotto_backend_free(cpu);
 }
 
