@@ -241,8 +241,9 @@ static void weigh(const struct kind * kind, const float * x, const float * colum
         sotto_i_weigh(x, column, kind->sub, sigma2, w);
         return;
     }
+    const float least = kind->share != 0.0f ? kind->share * sigma2 : 0.0f; /* sigma2 may be infinite */
     for (int i = 0; i < kind->sub; i++) {
-        w[i] = kind->share * sigma2 + x[i] * x[i];
+        w[i] = least + x[i] * x[i];
     }
 }
 
