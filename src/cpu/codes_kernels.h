@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "sotto/cpu.h"
 
@@ -45,7 +46,12 @@ struct sotto_i_codes_kernels {
 /* Codes of the tables that types look their nibbles up in: values of iq4_nl and iq4_xs + 128, of mxfp4 + 12; and the
  * scale of mxfp4, a halved E8M0. */
 extern const uint8_t sotto_i_codes_iq4[16], sotto_i_codes_fp4[16];
-float sotto_i_codes_exponent(uint8_t e);
+static inline float sotto_i_codes_exponent(uint8_t e) {
+    const uint32_t bits = e < 2 ? (uint32_t)0x00200000 << e : (uint32_t)(e - 1) << 23;
+    float d;
+    memcpy(&d, &bits, sizeof(d));
+    return d;
+}
 
 void sotto_i_codes_init(struct sotto_i_codes_kernels * kernels, enum sotto_cpu_level level);
 void sotto_i_codes_init_avx2(struct sotto_i_codes_kernels * kernels);

@@ -15,14 +15,17 @@ SIMD_INLINE VI part(const uint8_t * p, int shift, int mask) {
 /* The bit `bit` of VL bytes, moved to bit `to`. */
 SIMD_INLINE VI bit_of(const uint8_t * p, int bit, int to) { return vi_shl_by(part(p, bit, 1), to); }
 
-/* Bits first .. first + VL - 1 of h, one a lane, each as bit 4. */
-SIMD_INLINE VI fifth(const uint8_t * h, int first) {
+/* Fields of `bits` bits of the word at p, one a lane, from field `first` on. */
+SIMD_INLINE VI fields(const uint8_t * p, int first, int bits) {
     static const int32_t lanes[16] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 };
-    uint32_t bits;
-    memcpy(&bits, h, sizeof(bits));
-    const VI each = vi_shr_each(vi_set1((int32_t)(bits >> first)), vi_load(lanes));
-    return vi_shl(vi_and(each, vi_set1(1)), 4);
+    uint32_t word;
+    memcpy(&word, p, sizeof(word));
+    const VI shifts = bits == 1 ? vi_load(lanes) : vi_shl(vi_load(lanes), 1);
+    return vi_and(vi_shr_each(vi_set1((int32_t)(word >> (first * bits))), shifts), vi_set1((1 << bits) - 1));
 }
+
+/* Bits first .. first + VL - 1 of h, one a lane, each as bit 4. */
+SIMD_INLINE VI fifth(const uint8_t * h, int first) { return vi_shl(fields(h, first, 1), 4); }
 
 /* Values of a table of bytes, which are too large by `offset`. */
 SIMD_INLINE VI value(VI table, VI index, int offset) {
@@ -33,6 +36,35 @@ SIMD_INLINE void put(float * y, VI q, V d) { v_store(y, v_mul(vi_to_float(q), d)
 SIMD_INLINE void put_less(float * y, VI q, int offset, V d) { put(y, vi_sub(q, vi_set1(offset)), d); }
 SIMD_INLINE void put_plus(float * y, VI q, V d, V m) { v_store(y, v_add(v_mul(vi_to_float(q), d), m)); }
 SIMD_INLINE void put_minus(float * y, VI q, V d, V m) { v_store(y, v_sub(v_mul(vi_to_float(q), d), m)); }
+
+/* ---- types of few bits ---- */
+
+static void unpack_q1_0(const void * x, float * y, int64_t n) {
+    for (const uint8_t * p = x; n > 0; n -= 128, p += 18) {
+        const V d = v_set1_f16(p);
+        for (int i = 0; i < 16; i += 4, y += 32) {
+            EACH_VECTOR(v, 32) { put_less(y + v, vi_shl(fields(p + 2 + i, v, 1), 1), 1, d); /* 1 or -1 */ }
+        }
+    }
+}
+
+static void unpack_q2_0(const void * x, float * y, int64_t n) {
+    for (const uint8_t * p = x; n > 0; n -= 64, p += 18) {
+        const V d = v_set1_f16(p);
+        for (int i = 0; i < 16; i += 4, y += 16) {
+            EACH_VECTOR(v, 16) { put_less(y + v, fields(p + 2 + i, v, 2), 1, d); }
+        }
+    }
+}
+
+static void unpack_tq2_0(const void * x, float * y, int64_t n) {
+    for (const uint8_t * p = x; n > 0; n -= 256, p += 66) {
+        const V d = v_set1_f16(p + 64);
+        for (int j = 0; j < 8; j++, y += 32) {
+            EACH_VECTOR(v, 32) { put_less(y + v, part(p + j / 4 * 32 + v, j % 4 * 2, 3), 1, d); }
+        }
+    }
+}
 
 /* ---- types of 32 elements: low nibbles are the first half, high ones the second ---- */
 
@@ -190,6 +222,9 @@ static void unpack_iq4_xs(const void * x, float * y, int64_t n) {
 }
 
 SIMD_INLINE void raise(struct sotto_i_gemm_kernels * kernels) {
+    kernels->unpack[SOTTO_TYPE_Q1_0] = unpack_q1_0;
+    kernels->unpack[SOTTO_TYPE_Q2_0] = unpack_q2_0;
+    kernels->unpack[SOTTO_TYPE_TQ2_0] = unpack_tq2_0;
     kernels->unpack[SOTTO_TYPE_Q4_0] = unpack_q4_0;
     kernels->unpack[SOTTO_TYPE_Q4_1] = unpack_q4_1;
     kernels->unpack[SOTTO_TYPE_Q5_0] = unpack_q5_0;
