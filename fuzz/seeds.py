@@ -294,6 +294,21 @@ def tokenizer_seeds():
     save_as("lines-crlf", 3, "one", b"on\r\none\r\n")
 
 
+# ---- blocks and numbers ----
+
+def quant_seeds():
+    noise = [(i * i * 31 + i * 7) % 251 for i in range(1024)]
+    for kind in sorted(BLOCKS):
+        elements = ELEMENTS.get(kind, 256)
+        if kind in (1, 30) or elements > 1:
+            save("quant", "decode-%d" % kind, bytes([kind, 0]) + bytes(noise[:2 * BLOCKS[kind]]))
+        if elements > 1 and kind not in (9, 15):
+            save("quant", "encode-%d" % kind, bytes([kind, 0x11]) + bytes(noise[:elements]))
+    for kind in (16, 17, 29, 12):  # with an importance matrix
+        weights = bytes(x & 0x7F for x in noise[:256])
+        save("quant", "weighted-%d" % kind, bytes([kind, 0x13]) + weights + bytes(noise[256:512]))
+
+
 # ---- changes to a small model (fuzz/fuzz_model.c) ----
 
 def change(kind, index, data, offset=None):
@@ -323,3 +338,4 @@ if __name__ == "__main__":
     ct2_seeds()
     tokenizer_seeds()
     model_seeds()
+    quant_seeds()
