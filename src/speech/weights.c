@@ -11,7 +11,7 @@
 
 #include "weights.h"
 
-#define STAGE_ELEMENTS (1 << 20)
+#define STAGE_ELEMENTS (1 << 18)
 
 struct loader {
     struct sotto_model * model;
