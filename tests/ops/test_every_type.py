@@ -155,6 +155,17 @@ def products(t):
              [["y", "mul_mat_id", "a", "b", "i"]], y, ROUNDED)
 
 
+def convolution(t):
+    k = width(t, 32)
+    for n in (1, 2):
+        w, x = Blocks(t, k, 2, 3), Wave(k + 9, 2, n)
+        padded = np.pad(x.values, ((0, 0), (0, 0), (1, 1)))
+        steps = [padded[:, :, at:at + k] for at in range(0, padded.shape[-1] - k + 1, 2)]
+        y = np.stack([np.einsum("nik,oik->no", part, w.values) for part in steps], -1)
+        case(f"conv_1d/{t}/N{n}", {"a": w.operand(), "b": x.operand()}, [["y", "conv_1d", "a", "b", 2, 1, 1]], y,
+             ROUNDED)
+
+
 def softmax(z):
     e = np.exp(z - z.max(-1, keepdims=True))
     return e / e.sum(-1, keepdims=True)
@@ -205,6 +216,7 @@ def main():
     for t in TYPES:
         reading(t)
         products(t)
+        convolution(t)
         attention(t)
     for t in ENCODED:
         writing(t)
