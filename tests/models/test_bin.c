@@ -5,6 +5,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +16,9 @@
 #include <cmocka.h>
 
 #include "conversion.h"
+#include "counting_allocator.h"
 #include "gguf_example.h"
+#include "models/models_impl.h"
 #include "refuse_each.h"
 #include "sotto/speech.h"
 
@@ -560,6 +563,49 @@ static void calls(void ** state) {
     free(bytes);
 }
 
+/* ---- any bytes ---- */
+
+/* The file as it is gives a model or a status of its own; memory is little, and nothing stays. */
+static void holds(void) {
+    struct counting_allocator memory;
+    counting_allocator_init(&memory);
+    struct whisper_source source = { .allocator = &memory.base };
+    sotto_clear_last_error();
+    enum sotto_status status = sotto_i_from_bin(&source, input);
+    assert_int_equal(sotto_last_error(), status);
+    assert_true(status == SOTTO_OK || (status >= SOTTO_E_MODEL_FORMAT && status <= SOTTO_E_MODEL_PICKLE));
+    assert_true(memory.peak < 64 << 20);
+    sotto_i_whisper_source_free(&source);
+    assert_int_equal(memory.held, 0);
+}
+
+static void holds_with(int fd, size_t at, int value) {
+    assert_int_equal(pwrite(fd, &(uint8_t){ (uint8_t)value }, 1, (off_t)at), 1);
+    holds();
+    assert_int_equal(pwrite(fd, model.bytes + at, 1, (off_t)at), 1);
+}
+
+/* Numbers before the vocabulary set to many values; those of tensors, and a name, to a few. */
+static void any_bytes(void ** state) {
+    (void)state;
+    save();
+    int fd = open(input, O_WRONLY);
+    assert_true(fd >= 0);
+    for (int i = 0; i < model.n_fields; i++) {
+        size_t at = model.fields[i];
+        for (size_t k = at; k < at + 4; k++) {
+            for (int value = 0; value < 256 && i < HEADER + 2; value += 17)
+                holds_with(fd, k, value);
+            holds_with(fd, k, 0xFF);
+            holds_with(fd, k, model.bytes[k] ^ 1);
+        }
+    }
+    size_t name = model.fields[HEADER + 3 + 5] + 4; /* of the first tensor: after 3 numbers and 3 axes */
+    for (size_t k = name; k < name + strlen(model.tensors[0].name); k++)
+        holds_with(fd, k, model.bytes[k] ^ 0x20);
+    close(fd);
+}
+
 static enum sotto_status one_way(const struct sotto_allocator * allocator, void * user_data) {
     const char * const * way = user_data;
     return conversion(way[0], way[1], SOTTO_TYPE_F16, allocator);
@@ -577,17 +623,10 @@ static void nth_allocation_fails(void ** state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(there_and_back),
-        cmocka_unit_test(variants),
-        cmocka_unit_test(cut_off_everywhere),
-        cmocka_unit_test(headers),
-        cmocka_unit_test(filters_and_words),
-        cmocka_unit_test(records),
-        cmocka_unit_test(types),
-        cmocka_unit_test(every_tensor),
-        cmocka_unit_test(names),
-        cmocka_unit_test(calls),
-        cmocka_unit_test(nth_allocation_fails),
+        cmocka_unit_test(there_and_back), cmocka_unit_test(variants),          cmocka_unit_test(cut_off_everywhere),
+        cmocka_unit_test(headers),        cmocka_unit_test(filters_and_words), cmocka_unit_test(records),
+        cmocka_unit_test(types),          cmocka_unit_test(every_tensor),      cmocka_unit_test(names),
+        cmocka_unit_test(calls),          cmocka_unit_test(any_bytes),         cmocka_unit_test(nth_allocation_fails),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -5,6 +5,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <fcntl.h>
 #include <stdint.h>
 #include <math.h>
 #include <stdio.h>
@@ -18,6 +19,7 @@
 #include "conversion.h"
 #include "counting_allocator.h"
 #include "gguf_example.h"
+#include "models/models_impl.h"
 #include "refuse_each.h"
 
 enum { D = 4, MELS = 3, AUDIO = 5, TEXT = 6, VOCAB = 51865, MAX_VARIABLES = 64 };
@@ -434,6 +436,42 @@ static void cut_off_at_every_field(void ** state) {
     save(&model);
 }
 
+/* The folder as it is gives a model or a status of its own; memory is little, and nothing stays. */
+static void holds(void) {
+    struct counting_allocator memory;
+    counting_allocator_init(&memory);
+    struct whisper_source source = { .allocator = &memory.base };
+    sotto_clear_last_error();
+    enum sotto_status status = sotto_i_from_ct2(&source, folder);
+    assert_int_equal(sotto_last_error(), status);
+    assert_true(status == SOTTO_OK || (status >= SOTTO_E_MODEL_FORMAT && status <= SOTTO_E_MODEL_PICKLE));
+    assert_true(memory.peak < 64 << 20);
+    sotto_i_whisper_source_free(&source);
+    assert_int_equal(memory.held, 0);
+}
+
+/* Every byte of a number set to a few values. Lengths of strings among them, so names are cut and joined as well. */
+static void any_bytes(void ** state) {
+    (void)state;
+    static const int values[] = { 0, 1, 4, 0x7F, 0x80, 0xFF };
+    char path[600];
+    save(&model);
+    snprintf(path, sizeof(path), "%s/model.bin", folder);
+    int fd = open(path, O_WRONLY);
+    assert_true(fd >= 0);
+    for (int i = 0; i < model.n_fields; i++) {
+        size_t end = i + 1 < model.n_fields ? model.fields[i + 1] : model.size;
+        for (size_t at = model.fields[i]; at < end && at < model.fields[i] + 4; at++) {
+            for (size_t k = 0; k < sizeof(values) / sizeof(values[0]); k++) {
+                assert_int_equal(pwrite(fd, &(uint8_t){ (uint8_t)values[k] }, 1, (off_t)at), 1);
+                holds();
+            }
+            assert_int_equal(pwrite(fd, model.bytes + at, 1, (off_t)at), 1);
+        }
+    }
+    close(fd);
+}
+
 static void headers(void ** state) {
     (void)state;
     model.version = 7;
@@ -817,6 +855,7 @@ int main(void) {
         cmocka_unit_test(every_float_type),
         cmocka_unit_test(a_model_in_parts),
         cmocka_unit_test(cut_off_at_every_field),
+        cmocka_unit_test(any_bytes),
         cmocka_unit_test(headers),
         cmocka_unit_test(payloads),
         cmocka_unit_test(every_weight),
