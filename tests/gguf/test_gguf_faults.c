@@ -245,7 +245,7 @@ static void a_source_without_end(void ** state) {
     struct sotto_context * tensors = NULL;
     struct sotto_gguf_init_params init = { .ctx = &tensors };
     assert_null(sotto_gguf_init_from_callback(bytes_deliver, &b, 0, UINT64_MAX, init));
-    assert_int_equal(sotto_last_error(), SOTTO_E_MEMORY);
+    assert_int_equal(sotto_last_error(), sizeof(size_t) < 8 ? SOTTO_E_LIMIT : SOTTO_E_MEMORY);
     assert_null(tensors);
     free(b.data);
 }

@@ -77,6 +77,8 @@ static void what_add_tensor_refuses(void ** state) {
 /* Tensors of almost 2^62 bytes: the fifth passes 2^64, and so would a wider alignment for four of them. */
 static void tensors_that_are_too_large_together(void ** state) {
     (void)state;
+    if (sizeof(size_t) < 8)
+        skip(); /* no tensor is that large there */
     struct sotto_gguf_context * g = sotto_gguf_init_empty();
     const int64_t n = ((int64_t)1 << 62) - 64;
     struct sotto_tensor t = { .type = SOTTO_TYPE_I8, .ne = { n, 1, 1, 1 } };
