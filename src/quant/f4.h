@@ -59,4 +59,18 @@ static inline void i4_put_16(const i4 * v, uint8_t * out) {
 #endif
 }
 
+/* Bit 4 of sixteen bytes, the first lowest. */
+static inline uint32_t bit_4_of_16(const uint8_t * p) {
+#ifdef __SSE2__
+    const __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)p);
+    return (uint32_t)_mm_movemask_epi8(_mm_slli_epi16(bytes, 3));
+#else
+    uint32_t bits = 0;
+    for (int i = 0; i < 16; i++) {
+        bits |= (uint32_t)(p[i] >> 4 & 1) << i;
+    }
+    return bits;
+#endif
+}
+
 #endif

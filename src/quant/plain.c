@@ -89,23 +89,20 @@ DECODE_ROWS(q8_1, N, 36)
 
 /* ---- encoding: scales are rounded for storage only, codes come from the unrounded ones */
 
+/* Codes 0..15 as low nibbles, 16..31 as high ones, eight at a time; their order in a word does not matter. */
 static void put_low_high(const uint8_t * q, uint8_t * nibbles) {
-    for (int i = 0; i < N / 2; i++) {
-        nibbles[i] = (uint8_t)((q[i] & 15) | q[i + N / 2] << 4);
+    const uint64_t mask = UINT64_C(0x0F0F0F0F0F0F0F0F);
+    for (int i = 0; i < N / 2; i += 8) {
+        uint64_t low, high;
+        memcpy(&low, q + i, sizeof(low));
+        memcpy(&high, q + i + N / 2, sizeof(high));
+        low = (low & mask) | (high & mask) << 4;
+        memcpy(nibbles + i, &low, sizeof(low));
     }
-}
-
-/* Bit 4 of eight codes: the product moves bit 0 of byte i to bit 56 + i, and nothing else there. */
-static uint8_t fifth_bits_of_8(const uint8_t * q) {
-    const uint64_t bytes = get_u32(q) | (uint64_t)get_u32(q + 4) << 32;
-    const uint64_t bits = bytes >> 4 & UINT64_C(0x0101010101010101);
-    return (uint8_t)(bits * UINT64_C(0x0102040810204080) >> 56);
 }
 
 static void put_fifth_bits(const uint8_t * q, uint8_t * bits) {
-    for (int i = 0; i < N / 8; i++) {
-        bits[i] = fifth_bits_of_8(q + 8 * i);
-    }
+    put_u32(bits, bit_4_of_16(q) | bit_4_of_16(q + 16) << 16);
 }
 
 void sotto_i_q4_0_pack(float d, const uint8_t * q, uint8_t * block) {
