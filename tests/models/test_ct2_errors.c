@@ -43,6 +43,7 @@ struct model {
     uint32_t version, revision;
     const char * spec;
     const char *alias, *target;
+    int more_aliases; /* of the same target */
     /* written */
     uint8_t * bytes;
     size_t size, cap;
@@ -231,7 +232,13 @@ static void serialise(struct model * m) {
     put_number(m, (uint64_t)m->n, 4);
     for (int i = 0; i < m->n; i++)
         put_variable(m, &m->variables[i]);
-    put_number(m, m->alias != NULL, 4);
+    put_number(m, (uint64_t)((m->alias != NULL) + m->more_aliases), 4);
+    for (int i = 0; i < m->more_aliases; i++) {
+        char name[32];
+        snprintf(name, sizeof(name), "%c%d", "zad"[i % 3], i);
+        put_string(m, name);
+        put_string(m, m->target);
+    }
     if (m->alias != NULL) {
         put_string(m, m->alias);
         put_string(m, m->target);
@@ -629,9 +636,11 @@ static void aliased_weights(void ** state) {
     add_scale("a/weight", 4 * D);
     model.alias = name;
     model.target = "a/weight";
-    save(&model);
-    assert_int_equal(convert(SOTTO_TYPE_F32, NULL), SOTTO_OK);
-    check_integers("dec.blk.0.ffn_up.weight", "a/weight", 0, D);
+    for (model.more_aliases = 0; model.more_aliases < 20; model.more_aliases += 19) {
+        save(&model);
+        assert_int_equal(convert(SOTTO_TYPE_F32, NULL), SOTTO_OK);
+        check_integers("dec.blk.0.ffn_up.weight", "a/weight", 0, D);
+    }
     describe(&model);
 }
 
@@ -760,6 +769,27 @@ static void refused_vocabulary(const char * text, size_t size, const char * word
     refused(SOTTO_E_MODEL_VOCAB, word);
 }
 
+/* The lines as an array of JSON, with something else for "!"; how many bytes. */
+static size_t json_of(const char * text, size_t size, const char * other, char * out) {
+    size_t n = 0;
+    out[n++] = '[';
+    for (size_t at = 0; at < size;) {
+        size_t len = (size_t)((const char *)memchr(text + at, '\n', size - at) - (text + at));
+        n += (size_t)sprintf(out + n, "%s\"", at > 0 ? "," : "");
+        if (len == 1 && text[at] == '!')
+            n += (size_t)sprintf(out + n, "%s", other);
+        for (size_t i = at; i < at + len && !(len == 1 && text[at] == '!'); i++) {
+            if (text[i] == '"' || text[i] == '\\')
+                out[n++] = '\\';
+            out[n++] = text[i];
+        }
+        out[n++] = '"';
+        at += len + 1;
+    }
+    out[n++] = ']';
+    return n;
+}
+
 static void vocabularies(void ** state) {
     (void)state;
     size_t size;
@@ -792,6 +822,17 @@ static void vocabularies(void ** state) {
     write_file("vocabulary.txt", more, n);
     assert_int_equal(convert(SOTTO_TYPE_F16, NULL), SOTTO_OK);
     check_output(SOTTO_TYPE_F16);
+    free(more);
+    write_file("vocabulary.txt", text, 10);
+    n = json_of(text, size, "\\u0021", more = malloc(2 * size));
+    write_file("vocabulary.json", more, n);
+    assert_int_equal(convert(SOTTO_TYPE_F16, NULL), SOTTO_OK);
+    check_output(SOTTO_TYPE_F16);
+    static const char * const bad[] = { "a\\u0000", "\", 3, \"" };
+    for (int i = 0; i < 2; i++) {
+        write_file("vocabulary.json", more, json_of(text, size, bad[i], more));
+        refused(SOTTO_E_MODEL_VOCAB, i == 0 ? "holds a 0" : "as many strings");
+    }
     free(more);
     write_file("vocabulary.txt", text, size);
     write_file("vocabulary.json", "[\"a\", \"b\"]", 10);
