@@ -73,6 +73,29 @@ static int end(void ** state) {
     return 0;
 }
 
+/* ---- the table ---- */
+
+/* All types of files but integers and f64; those that need a matrix or can use one as quant.md section 5.6 says. */
+static void every_type_has_its_quantiser(void ** state) {
+    (void)state;
+    static const char needing[] = " iq2_xxs iq2_xs iq1_s ";
+    static const char ignoring[] = " f32 f16 bf16 q1_0 q2_0 q8_0 tq1_0 tq2_0 mxfp4 nvfp4 ";
+    for (int t = 0; t < SOTTO_TYPE_COUNT; t++) {
+        const enum sotto_type type = (enum sotto_type)t;
+        const struct sotto_i_quantiser * quantiser = sotto_i_quantiser(type);
+        const struct sotto_type_traits * traits = sotto_get_type_traits(type);
+        const bool work = type == SOTTO_TYPE_Q8_1 || type == SOTTO_TYPE_Q8_K;
+        const bool plain = type == SOTTO_TYPE_F32 || type == SOTTO_TYPE_F16 || type == SOTTO_TYPE_BF16;
+        assert_int_equal(quantiser != NULL, plain || (traits->is_quantized && !work));
+        char name[32];
+        snprintf(name, sizeof(name), " %s ", traits->type_name);
+        assert_int_equal(sotto_quantize_requires_imatrix(type), strstr(needing, name) != NULL);
+        if (quantiser) {
+            assert_int_equal(quantiser->matrix == IGNORES_MATRIX, strstr(ignoring, name) != NULL);
+        }
+    }
+}
+
 /* ---- shapes and splits ---- */
 
 static void check_shape(enum sotto_type type, int64_t rows, int64_t n, const float * w) {
@@ -488,6 +511,7 @@ static void no_rows_are_no_error(void ** state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_type_has_its_quantiser),
         cmocka_unit_test_setup_teardown(rows_do_not_depend_on_the_split, begin, end),
         cmocka_unit_test_setup_teardown(threads_give_the_same_bytes, begin, end),
         cmocka_unit_test_setup_teardown(blocks_may_lie_anywhere, begin, end),
