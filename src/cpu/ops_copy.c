@@ -158,37 +158,44 @@ static void copy_reshaped(const struct sotto_i_vec_kernels * k, const struct sot
 /* A copy between a quantised tensor and floats. Positions of the quantised cursor count blocks. */
 struct recoding {
     const struct sotto_i_kernels * kernels;
-    const struct sotto_tensor * blocks; /* the quantised side */
-    sotto_i_encode_fn encode;           /* NULL: decode */
+    const struct sotto_tensor *blocks, *floats;
+    sotto_i_encode_fn encode; /* NULL: decode */
     struct cursor q, x;
 };
 
-/* n elements from where the quantised cursor stands to `out`. */
-static void decode_run(const struct recoding * r, int64_t n, float * out) {
-    const struct cursor * q = &r->q;
-    const enum sotto_type type = q->op.type;
-    if (sotto_i_is_packed(r->blocks)) {
-        float piece[SOTTO_I_PIECE]; /* no block is larger than its floats */
-        sotto_i_packed_get(r->blocks, q->at[1], q->at[2], q->at[3], q->at[0] * sotto_blck_size(type), n, piece);
-        r->kernels->gemm.unpack[type](piece, out, n);
-    } else {
-        r->kernels->gemm.unpack[type](q->row + (size_t)q->at[0] * q->op.size, out, n);
+/* n elements of `t`, in blocks or packed, from where its cursor stands, to `out`. */
+static void decode_run(const struct sotto_i_kernels * kernels, const struct sotto_tensor * t, const struct cursor * c,
+                       int64_t n, float * out) {
+    float piece[SOTTO_I_PIECE]; /* no block is larger than its floats */
+    const void * x = c->row + (size_t)c->at[0] * c->op.size;
+    if (sotto_i_is_packed(t)) {
+        sotto_i_packed_get(t, c->at[1], c->at[2], c->at[3], c->at[0] * sotto_blck_size(t->type), n, piece);
+        x = piece;
     }
+    kernels->gemm.unpack[t->type](x, out, n);
 }
 
-/* n floats between `values` and where the other cursor stands, which moves on. */
+/* n floats from where their cursor stands to `values`. */
+static void load_run(const struct recoding * r, int64_t n, float * values) {
+    const struct cursor * x = &r->x;
+    if (sotto_i_is_packed(r->floats)) {
+        decode_run(r->kernels, r->floats, x, n, values);
+        return;
+    }
+    const float * from = sotto_i_load(&r->kernels->vec, &x->op, x->row, x->at[0], n, values);
+    if (from != values)
+        memcpy(values, from, (size_t)n * sizeof(*values));
+}
+
+/* n floats between `values` and where their cursor stands, which moves on. */
 static void move_floats(struct recoding * r, int64_t n, float * values) {
-    const struct sotto_i_vec_kernels * k = &r->kernels->vec;
     struct cursor * x = &r->x;
     for (int64_t done = 0; done < n;) {
         const int64_t run = min(n - done, x->op.ne[0] - x->at[0]);
-        if (r->encode) {
-            const float * from = sotto_i_load(k, &x->op, x->row, x->at[0], run, values + done);
-            if (from != values + done)
-                memcpy(values + done, from, (size_t)run * sizeof(*values));
-        } else {
-            sotto_i_store(k, &x->op, x->row, x->at[0], run, values + done);
-        }
+        if (r->encode)
+            load_run(r, run, values + done);
+        else
+            sotto_i_store(&r->kernels->vec, &x->op, x->row, x->at[0], run, values + done);
         cursor_advance(x, run);
         done += run;
     }
@@ -196,9 +203,10 @@ static void move_floats(struct recoding * r, int64_t n, float * values) {
 
 static void copy_recoded(const struct sotto_i_kernels * kernels, const struct sotto_tensor * from,
                          const struct sotto_tensor * to, int64_t chunk, int64_t n_chunks) {
-    struct recoding r = { .kernels = kernels, .blocks = from };
+    struct recoding r = { .kernels = kernels, .blocks = from, .floats = to };
     if (sotto_i_is_quantised(to->type)) {
         r.blocks = to;
+        r.floats = from;
         r.encode = sotto_i_encoder(to->type);
     }
     const int64_t block = sotto_blck_size(r.blocks->type);
@@ -207,12 +215,12 @@ static void copy_recoded(const struct sotto_i_kernels * kernels, const struct so
     if (i == last)
         return;
     cursor_init(&r.q, r.blocks, i);
-    cursor_init(&r.x, r.encode ? from : to, i * block);
+    cursor_init(&r.x, r.floats, i * block);
     while (i < last) {
         float values[SOTTO_I_PIECE];
         const int64_t n = min(min(r.q.op.ne[0] - r.q.at[0], last - i), SOTTO_I_PIECE / block);
         if (!r.encode)
-            decode_run(&r, n * block, values);
+            decode_run(kernels, from, &r.q, n * block, values);
         move_floats(&r, n * block, values);
         if (r.encode)
             r.encode(values, r.q.row + (size_t)r.q.at[0] * r.q.op.size, n * block);

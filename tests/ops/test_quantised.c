@@ -172,6 +172,12 @@ static T * in_other_rows(struct sotto_context * ctx, T * a, T * none) {
     return sotto_cpy(ctx, a, sotto_new_tensor_2d(ctx, SOTTO_TYPE_F32, n, a->ne[0]));
 }
 
+/* Packed floats into blocks, rows of another length. */
+static T * quantised(struct sotto_context * ctx, T * a, T * none) {
+    (void)none;
+    return sotto_cpy(ctx, a, sotto_new_tensor_2d(ctx, SOTTO_TYPE_Q5_0, 96, sotto_nelements(a) / 96));
+}
+
 static void packed_is_plain(void ** test) {
     (void)test;
     FOR_EACH_WEIGHT_TYPE(type) {
@@ -185,6 +191,9 @@ static void packed_is_plain(void ** test) {
         compare(ctx, contiguous, a, p.t, NULL);
         compare(ctx, as_f32, a, p.t, NULL);
         compare(ctx, in_other_rows, a, p.t, NULL);
+        if (!sotto_is_quantized(type)) {
+            compare(ctx, quantised, a, p.t, NULL);
+        }
         unpack(&p);
         sotto_free(ctx);
     }
