@@ -140,6 +140,7 @@ static bool measure(struct sotto_state * state, const struct options * o, const 
     const int32_t token = sotto_token_special(sotto_state_model(state), SOTTO_TOKEN_SOT);
     struct sotto_transcribe_params params = sotto_transcribe_default_params();
     params.language = "en";
+    params.temperature_inc = 0;
     bool ok = sotto_pcm_to_mel(state, sound->samples, sound->n, 0, SOTTO_PAD_ZERO) == SOTTO_OK;
     for (int i = 0; ok && i < o->reps; i++) {
         double t = now();

@@ -4,8 +4,9 @@
     bench/peers.py [--reps N] [--threads N]
 
 The two take turns, each run in a process of its own, and medians are printed. Both decode greedily in English,
-temperature 0 without fallback, without text carried over. A row counts only if both kept more than 90 % of their
-threads busy and their texts, normalised, differ in at most 3 % of words; where not, it says so.
+temperature 0 without fallback, the text of a window in the prompt of the next; versions, instruction sets, options, windows, tokens and texts
+of both are printed. A row counts only if both kept more than 90 % of their threads busy (180 % CPU for two) and their
+texts, normalised, differ in at most 3 % of words; where not, it says so, and why.
 """
 import argparse
 import json
@@ -24,6 +25,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 MODELS = os.environ.get("SOTTO_MODELS") or os.path.expanduser("~/.cache/sotto/models")
 AUDIO = os.environ.get("SOTTO_AUDIO") or os.path.expanduser("~/.cache/sotto/audio")
 CLIPS = "/usr/share/pocketsphinx/test/data/librivox/sense_and_sensibility_01_austen_64kb-%s.wav"
+OPTIONS = {"language": "en", "no_context": True, "temperature": 0.0, "temperature_inc": 0.0, "greedy": {"best_of": 1}}
 FILES = [os.path.join(AUDIO, "jfk.wav")] + [CLIPS % n for n in ("0870", "0880", "0890", "0920", "0930")]
 
 
@@ -42,15 +44,17 @@ def run_whisper_cpp(threads):
     from pywhispercpp.model import Model
     from importlib.metadata import version
 
-    model = Model(os.path.join(MODELS, "base.bin"), redirect_whispercpp_logs_to=None, n_threads=threads, language="en",
-                  print_progress=False, print_realtime=False, print_timestamps=False, no_context=True,
-                  temperature=0.0, temperature_inc=0.0, greedy={"best_of": 1})
+    model = Model(os.path.join(MODELS, "base.bin"), redirect_whispercpp_logs_to=None, n_threads=threads, print_progress=False,
+                  print_realtime=False, print_timestamps=False, **OPTIONS)
+    windows = []
+    _pywhispercpp.assign_encoder_begin_callback(model._params, lambda *_: windows.append(1) or True)
     sound = samples()
     before, start = resource.getrusage(resource.RUSAGE_SELF), time.monotonic()
     segments = model.transcribe(sound)
     wall, after = time.monotonic() - start, resource.getrusage(resource.RUSAGE_SELF)
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    print(json.dumps({"transcribe_s": wall, "cpu_s": cpu, "peak_mib": after.ru_maxrss / 1024,
+    tokens = sum(_pywhispercpp.whisper_full_n_tokens(model._ctx, i) for i in range(len(segments)))
+    print(json.dumps({"windows": len(windows), "tokens": tokens, "transcribe_s": wall, "cpu_s": cpu, "peak_mib": after.ru_maxrss / 1024,
                       "text": "".join(" " + s.text for s in segments), "version": version("pywhispercpp"),
                       "level": " ".join(re.findall(r"(\w+) = 1", _pywhispercpp.whisper_print_system_info()))}))
 
@@ -75,6 +79,11 @@ def difference(a, b):
     return row[-1] / max(len(b), 1)
 
 
+def commit():
+    found = subprocess.run(["git", "-C", ROOT, "describe", "--always", "--dirty"], capture_output=True, text=True)
+    return found.stdout.strip() or "(no commit known)"
+
+
 def show(name, runs, threads):
     wall = statistics.median(r["transcribe_s"] for r in runs)
     busy = statistics.median(r["cpu_s"] / r["transcribe_s"] for r in runs)
@@ -93,12 +102,14 @@ def compare(level, reps, threads):
     wall, busy = show(f"sotto, {ours[0]['level']}", ours, threads)
     peer_wall, peer_busy = show(f"whisper.cpp ({theirs[0]['version']})", theirs, threads)
     apart = difference(ours[0]["text"], theirs[0]["text"])
-    counts = busy and peer_busy and apart <= 0.03
-    print(f"  ratio {peer_wall / wall:.2f}; texts differ in {100 * apart:.1f} % of words; {ours[0]['windows']} windows, "
-          f"{ours[0]['tokens']} tokens" + ("" if counts else "  -- DOES NOT COUNT (see above)"))
-    print(f"    sotto:      {ours[0]['text'].strip()}")
-    print(f"    whisper.cpp: {theirs[0]['text'].strip()}")
-    print(f"    built with {theirs[0]['level']}")
+    reasons = [why for why, holds in (("sotto's threads were not busy", busy), ("whisper.cpp's threads were not busy", peer_busy),
+                                      ("the texts differ too much", apart <= 0.03)) if not holds]
+    print(f"  ratio {peer_wall / wall:.2f}; texts differ in {100 * apart:.1f} % of words"
+          + (f"  -- DOES NOT COUNT: {', '.join(reasons)}" if reasons else ""))
+    for name, run in ("sotto", ours[0]), ("whisper.cpp", theirs[0]):
+        print(f"    {name + ':':12} {run['windows']} windows, {run['tokens']} tokens:{run['text']}")
+    print(f"    whisper.cpp's instruction sets: {theirs[0]['level']}; options: {OPTIONS}")
+    print(f"    sotto {commit()}, instruction sets: {ours[0]['level']}; options: the defaults, language en, temperature_inc 0")
 
 
 def main():
