@@ -14,7 +14,7 @@
 enum { SUB_MAX = 32, GROUPS_MAX = 4, ALL_ONES = 3280 /* the cell of eight digits 1 */ };
 
 /* What digits stand for, shifted up and down. */
-static const float VALUES[2][3] = { { -0.875f, 0.125f, 1.125f }, { -1.125f, -0.125f, 0.875f } };
+static const float VALUES[2][4] = { { -0.875f, 0.125f, 1.125f }, { -1.125f, -0.125f, 0.875f } };
 
 /* A sub-block of n elements in `groups` of 8. */
 struct sub_block {
@@ -50,6 +50,8 @@ static bool beats(struct sub_block * s, float vx, float vv) {
     return false;
 }
 
+static inline bool any(i4 mask) { return (mask[0] | mask[1] | mask[2] | mask[3]) != 0; }
+
 /* ---- iq1_s: one shift for all, and sums from sums up to each place */
 
 enum { PLACES = 36 }; /* 0..32, and up to whole vectors */
@@ -75,7 +77,7 @@ static void try_cuts(struct sub_block * s, const struct sums_so_far * sums, int 
         vv[down] = cut_sums(sums->w, first, second, s->n, v, v);
         better |= (i4)(vv[down] > 0.0f) & (i4)(vx[down] * vx[down] > s->best * vv[down]);
     }
-    for (int l = 0; (better[0] | better[1] | better[2] | better[3]) != 0 && l < 4 && second + l <= s->n; l++) {
+    for (int l = 0; any(better) && l < 4 && second + l <= s->n; l++) {
         for (int down = 0; down < 2; down++) {
             if (beats(s, vx[down][l], vv[down][l])) {
                 s->first = first;
@@ -133,7 +135,8 @@ static void cut_with_two_shifts(struct sub_block * s) {
                 vx += terms.vx[k][2];
                 vv += terms.vv[k][2];
             }
-            for (int choice = 0; choice < 4; choice++) {
+            const i4 better = (i4)(vv > 0.0f) & (i4)(vx * vx > s->best * vv);
+            for (int choice = 0; any(better) && choice < 4; choice++) {
                 if (beats(s, vx[choice], vv[choice])) {
                     s->first = first;
                     s->second = second;
@@ -181,10 +184,8 @@ static bool take_row(struct sub_block * s, int g) {
     }
     struct sotto_i_costs costs;
     for (int i = 0; i < 8; i++) {
-        for (int digit = 0; digit < 3; digit++) {
-            const float off = s->scale * VALUES[s->down[g]][digit] - s->x[8 * g + i];
-            costs.of[i][digit] = s->w[8 * g + i] * off * off;
-        }
+        const f4 off = s->scale * f4_load(VALUES[s->down[g]]) - s->x[8 * g + i], cost = s->w[8 * g + i] * off * off;
+        memcpy(costs.of[i], &cost, sizeof(cost));
     }
     s->rows[g] = (uint16_t)sotto_i_lattice_nearest(s->lattice, cell, &costs);
     memcpy(digits, s->lattice->digits + s->rows[g] * ROW_MAX, 8);

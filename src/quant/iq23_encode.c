@@ -71,28 +71,32 @@ static uint8_t take_signs(const struct kind * kind, const float * x, const float
     return (uint8_t)signs;
 }
 
-static int cell_of(const struct kind * kind, const float * z, float inverse, uint8_t * digits) {
+/* The cell that magnitudes fall into; its number is summed in floats, where it is exact. */
+static int cell_of(const struct kind * kind, const float * z, float inverse) {
+    static const f4 POWERS_OF_8 = { 1.0f, 8.0f, 64.0f, 512.0f };
+    static const f4 POWERS_OF_3[2] = { { 1.0f, 3.0f, 9.0f, 27.0f }, { 81.0f, 243.0f, 729.0f, 2187.0f } };
     const float top = (float)(kind->levels - 1);
-    int cell = 0;
-    for (int i = 0; i < kind->length; i += 4) {
-        const i4 digit = f4_trunc(f4_even(0.5f * (inverse * f4_load(z + i) - 1.0f), 0.0f, top), 0.0f, top);
-        for (int l = 0; l < 4; l++) {
-            digits[i + l] = (uint8_t)digit[l];
-        }
+    f4 sum = f4_even(0.5f * (inverse * f4_load(z) - 1.0f), 0.0f, top);
+    if (kind->length == 4) {
+        sum *= POWERS_OF_8;
+    } else {
+        const f4 rest = f4_even(0.5f * (inverse * f4_load(z + 4) - 1.0f), 0.0f, top);
+        sum = sum * POWERS_OF_3[0] + rest * POWERS_OF_3[1];
     }
-    for (int i = kind->length - 1; i >= 0; i--) {
-        cell = cell * kind->levels + digits[i];
-    }
-    return cell;
+    return (int)((sum[0] + sum[1]) + (sum[2] + sum[3]));
 }
 
 /* The neighbour of a cell that magnitudes over `scale` are nearest to. */
 static int snap(const struct sub_block * s, int cell, const float * z, const float * root, float scale) {
+    const f4 low = scale * (f4){ 1.0f, 3.0f, 5.0f, 7.0f }, high = scale * (f4){ 9.0f, 11.0f, 13.0f, 15.0f };
     struct sotto_i_costs costs;
     for (int i = 0; i < s->kind->length; i++) {
-        for (int digit = 0; digit < s->kind->levels; digit++) {
-            const float off = scale * (float)(2 * digit + 1) - z[i];
-            costs.of[i][digit] = root[i] * off * off;
+        f4 off = low - z[i], cost = root[i] * off * off;
+        memcpy(costs.of[i], &cost, sizeof(cost));
+        if (s->kind->levels == LEVEL_MAX) {
+            off = high - z[i];
+            cost = root[i] * off * off;
+            memcpy(costs.of[i] + 4, &cost, sizeof(cost));
         }
     }
     return sotto_i_lattice_nearest(s->lattice, cell, &costs);
@@ -101,8 +105,7 @@ static int snap(const struct sub_block * s, int cell, const float * z, const flo
 /* The row for group g of trial t with the inverse scale given, and its levels. */
 static void choose_row(struct sub_block * s, int t, int g, float inverse, float scale) {
     const int length = s->kind->length, first = g * length;
-    uint8_t digits[ROW_MAX];
-    const int cell = cell_of(s->kind, s->z + first, inverse, digits);
+    const int cell = cell_of(s->kind, s->z + first, inverse);
     int row = s->lattice->row[cell];
     s->on_grid[t][g] = row >= 0;
     if (row < 0) {

@@ -8,8 +8,13 @@
 #include <string.h>
 
 #include "quant/codebooks.h"
+#include "quant/f4.h"
 
-enum { MOST_ROWS = 2048 };
+enum {
+    MOST_ROWS = 2048,
+    MOST_DISTANCE = 4 * 49 /* fits a byte */,
+    HEADS = 27 /* tuples of three digits of three values */
+};
 
 static const struct book {
     const uint16_t * codes;
@@ -31,6 +36,7 @@ static void release(struct sotto_i_lattice * t) {
     }
     const struct sotto_allocator * allocator = t->allocator;
     sotto_mfree(allocator, t->digits, (size_t)t->rows * ROW_MAX, sizeof(*t->digits));
+    sotto_mfree(allocator, t->heads, (size_t)t->rows, sizeof(*t->heads));
     sotto_mfree(allocator, t->row, (size_t)t->cells, sizeof(*t->row));
     sotto_mfree(allocator, t->first, (size_t)t->cells + 1, sizeof(*t->first));
     sotto_mfree(allocator, t->neighbours, t->room, sizeof(*t->neighbours));
@@ -57,7 +63,8 @@ static struct sotto_i_lattice * allocate(const struct book * book) {
     t->rows = book->rows;
     t->cells = power(book->levels, book->length);
     t->digits = sotto_calloc(allocator, (size_t)t->rows * ROW_MAX, sizeof(*t->digits));
-    t->row = t->digits ? sotto_malloc(allocator, (size_t)t->cells, sizeof(*t->row)) : NULL;
+    t->heads = t->digits ? sotto_calloc(allocator, (size_t)t->rows, sizeof(*t->heads)) : NULL;
+    t->row = t->heads ? sotto_malloc(allocator, (size_t)t->cells, sizeof(*t->row)) : NULL;
     t->first = t->row ? sotto_malloc(allocator, (size_t)t->cells + 1, sizeof(*t->first)) : NULL;
     if (!t->first) {
         release(t);
@@ -93,42 +100,39 @@ static void spread(const struct book * book, struct sotto_i_lattice * t, uint8_t
             cell = cell * book->levels + digit;
         }
         t->row[cell] = (int16_t)r;
+        t->heads[r] = (uint8_t)(cell % 3 + 4 * (cell / 3 % HEADS));
     }
 }
 
-/* Squared distances of all rows from a cell: at most 4 * 49. */
-static void measure(const struct book * book, int cell, uint8_t (*places)[MOST_ROWS], uint8_t * distances) {
-    memset(distances, 0, (size_t)book->rows);
+/* Squared distances of all rows from a cell, in digits. */
+static void measure(const struct book * book, int cell, uint8_t (*places)[MOST_ROWS], uint8_t * restrict distances) {
+    memset(distances, 0, MOST_ROWS);
     for (int i = 0; i < book->length; i++, cell /= book->levels) {
-        const int digit = cell % book->levels;
+        const uint8_t digit = (uint8_t)(cell % book->levels);
+        const uint8_t * place = places[i];
         for (int r = 0; r < book->rows; r++) {
-            const int step = places[i][r] - digit;
+            const uint8_t step = (uint8_t)(place[r] - digit);
             distances[r] = (uint8_t)(distances[r] + step * step);
         }
     }
 }
 
-/* The smallest distance that is more than `than`; 255 for none. */
-static int next_distance(const uint8_t * distances, int rows, int than) {
-    uint8_t next = 255;
-    for (int r = 0; r < rows; r++) {
-        const uint8_t d = distances[r] > than ? distances[r] : 255;
-        next = d < next ? d : next;
+/* The rows at one distance, in order; true if there are any. */
+static bool add_shell(const struct book * book, struct sotto_i_lattice * t, const uint8_t * distances, int distance) {
+    const uint8_t *at = distances, *end = distances + book->rows;
+    const uint32_t before = t->held;
+    while (at < end && (at = memchr(at, distance, (size_t)(end - at)))) {
+        t->neighbours[t->held++] = (uint16_t)(at++ - distances);
     }
-    return next;
+    return t->held > before;
 }
 
 static bool add_neighbours(const struct book * book, struct sotto_i_lattice * t, const uint8_t * distances) {
     if (t->room - t->held < (uint32_t)book->rows && !resize(t, t->room + t->room / 2 + MOST_ROWS)) {
         return false;
     }
-    for (int shell = 0, distance = 0; shell < book->shells; shell++) {
-        distance = next_distance(distances, book->rows, distance);
-        for (int r = 0; r < book->rows && distance < 255; r++) {
-            if (distances[r] == distance) {
-                t->neighbours[t->held++] = (uint16_t)r;
-            }
-        }
+    for (int shell = 0, distance = 1; shell < book->shells && distance <= MOST_DISTANCE; distance++) {
+        shell += add_shell(book, t, distances, distance);
     }
     return true;
 }
@@ -180,20 +184,62 @@ const struct sotto_i_lattice * sotto_i_lattice(enum sotto_i_book book) {
 
 /* ---- searching */
 
-int sotto_i_lattice_nearest(const struct sotto_i_lattice * t, int cell, const struct sotto_i_costs * costs) {
+/* As costs are not negative, a row whose first digits cost as much as the best row is out. */
+
+static int nearest_of_4(const struct sotto_i_lattice * t, int cell, const struct sotto_i_costs * costs) {
     const uint16_t *next = t->neighbours + t->first[cell], *end = t->neighbours + t->first[cell + 1];
     int nearest = *next;
     float least = INFINITY;
     for (; next < end; next++) {
         const uint8_t * digits = t->digits + *next * ROW_MAX;
-        float cost = 0.0f;
-        for (int i = 0; i < t->length; i++) {
-            cost += costs->of[i][digits[i]];
-        }
+        float cost = costs->of[0][digits[0]] + costs->of[1][digits[1]];
+        cost = cost + costs->of[2][digits[2]] + costs->of[3][digits[3]];
         if (cost < least) {
             least = cost;
             nearest = *next;
         }
     }
     return nearest;
+}
+
+/* The costs of all beginnings of four digits, first digits side by side, with a fourth that does not occur. */
+static void sum_heads(const struct sotto_i_costs * costs, f4 heads[HEADS]) {
+    const f4 one = f4_load(costs->of[0]);
+    f4 two[3], three[9];
+    for (int b = 0; b < 3; b++) {
+        two[b] = one + costs->of[1][b];
+    }
+    for (int c = 0; c < 9; c++) {
+        three[c] = two[c % 3] + costs->of[2][c / 3];
+    }
+    for (int d = 0; d < HEADS; d++) {
+        heads[d] = three[d % 9] + costs->of[3][d / 9];
+    }
+}
+
+static int nearest_of_8(const struct sotto_i_lattice * t, int cell, const struct sotto_i_costs * costs) {
+    const uint16_t *next = t->neighbours + t->first[cell], *end = t->neighbours + t->first[cell + 1];
+    int nearest = *next;
+    float least = INFINITY;
+    f4 heads[HEADS];
+    sum_heads(costs, heads);
+    for (; next < end; next++) {
+        const unsigned head = t->heads[*next];
+        float cost = heads[head / 4][head % 4];
+        if (cost < least) {
+            const uint8_t * digits = t->digits + *next * ROW_MAX;
+            for (int i = 4; i < 8; i++) {
+                cost += costs->of[i][digits[i]];
+            }
+            if (cost < least) {
+                least = cost;
+                nearest = *next;
+            }
+        }
+    }
+    return nearest;
+}
+
+int sotto_i_lattice_nearest(const struct sotto_i_lattice * t, int cell, const struct sotto_i_costs * costs) {
+    return t->length == 4 ? nearest_of_4(t, cell, costs) : nearest_of_8(t, cell, costs);
 }

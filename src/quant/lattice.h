@@ -28,13 +28,14 @@ struct sotto_i_lattice {
     const struct sotto_allocator * allocator;
     int length, levels, rows, cells;
     uint8_t * digits;      /* of the rows: ROW_MAX each */
+    uint8_t * heads;       /* of the rows of 8: the first digits a, b, c, d as a + 4 b + 12 c + 36 d */
     int16_t * row;         /* of a cell; -1 for none */
     uint32_t * first;      /* where the neighbours of a cell begin, cells + 1 numbers */
     uint16_t * neighbours; /* rows; `held` of them, `room` allocated */
     uint32_t held, room;
 };
 
-/* What a digit costs at each place of a row. */
+/* What a digit costs at each place of a row: nothing negative. Of three digits' costs there is a fourth, of any value. */
 struct sotto_i_costs {
     float of[ROW_MAX][LEVEL_MAX];
 };
