@@ -17,6 +17,7 @@
 #include "quant/quant_impl.h"
 #include "sotto/quant.h"
 #include "sotto/status.h"
+#include "sotto/tensor.h"
 
 enum { MOST = 8 * 1024, UNTOUCHED = 0xA5 };
 
@@ -509,6 +510,21 @@ static void no_rows_are_no_error(void ** state) {
     }
 }
 
+/* Rows that are no whole number of blocks are refused when the tensor is made. */
+static void tensors_have_whole_blocks(void ** state) {
+    (void)state;
+    static const int64_t lengths[] = { 1, 31, 33, 255, 257 };
+    for (int t = 0; t < SOTTO_TYPE_COUNT; t++) {
+        for (int l = 0; l < 5 && sotto_get_type_traits((enum sotto_type)t)->blck_size > 1; l++) {
+            struct sotto_context * ctx = sotto_init((struct sotto_init_params){ .mem_size = 1 << 16 });
+            sotto_clear_last_error();
+            assert_null(sotto_new_tensor_2d(ctx, (enum sotto_type)t, lengths[l], 2));
+            assert_int_equal(sotto_last_error(), SOTTO_E_SHAPE);
+            sotto_free(ctx);
+        }
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_type_has_its_quantiser),
@@ -532,6 +548,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(wrong_types_are_refused, begin, end),
         cmocka_unit_test_setup_teardown(wrong_arguments_are_refused, begin, end),
         cmocka_unit_test_setup_teardown(no_rows_are_no_error, begin, end),
+        cmocka_unit_test(tensors_have_whole_blocks),
     };
     return cmocka_run_group_tests_name("quant.quantise", tests, NULL, NULL);
 }
