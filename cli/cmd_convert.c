@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sotto convert IN OUT.gguf|OUT.bin */
+/* sotto convert IN OUT.gguf|OUT.bin|OUT/ */
 #include "cli/convert_run.h"
 
 enum exit_code command_convert(const struct options * options) {

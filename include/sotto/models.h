@@ -9,12 +9,15 @@
  * Read, and recognised by content:
  *   GGUF         sotto's own form
  *   .bin         whisper.cpp's form
- *   CTranslate2  a folder with model.bin, or its numbered parts; config.json; vocabulary.txt or vocabulary.json. Weights
- *                in i8 and i16 with their scales too
+ *   CTranslate2  a folder with model.bin, or its numbered parts; config.json; vocabulary.txt or vocabulary.json.
+ *                Weights in i8 and i16 with their scales too
  *   Hugging Face a folder with config.json and model.safetensors, or its shards and their index; tokenizer.json, or
- *                vocab.json and added_tokens.json; generation_config.json and preprocessor_config.json if they are there.
- *                Or the path of a safetensors file in such a folder
- * Written: GGUF, or .bin if the output's name ends so. No number in a file is trusted before it is checked. */
+ *                vocab.json and added_tokens.json; generation_config.json and preprocessor_config.json if there are
+ *                any. Or the path of a safetensors file in such a folder
+ * Written: GGUF; .bin if the output's name ends so; a folder of Hugging Face's if it ends in '/', with all that
+ * programs of that family look for (model.safetensors last, so that a folder which was not finished is no model).
+ * CTranslate2's form is not written: its own converter makes it of a Hugging Face folder. No number in a file is
+ * trusted before it is checked. */
 #ifndef SOTTO_MODELS_H
 #define SOTTO_MODELS_H
 
@@ -62,20 +65,20 @@ struct sotto_convert_params {
 SOTTO_API struct sotto_convert_params sotto_convert_default_params(void);
 
 /* Read the model at `in` and write it to `out`, which appears when it is whole and is otherwise left as it was. The
- * output depends on the input and the params alone, not on threads. One piece of a tensor at a time is in memory. What a
- * form has no place for is left out: .bin holds no lists (heads for alignment, suppressed tokens) and no specials'
+ * output depends on the input and the params alone, not on threads. One piece of a tensor at a time is in memory. What
+ * a form has no place for is left out: .bin holds no lists (heads for alignment, suppressed tokens) and no specials'
  * spellings.
  *
- * Types. Norms, biases and tables of positions are F32 in any case. Matrices, the token embedding among them, get `type`:
- * F32, F16, BF16 or any quantised type of files; in .bin the ones that it has (F32, F16, BF16, Q4_0 to Q8_0, Q2_K to
- * Q6_K). Convolutions, whose rows are short, become F16, or F32 if that is asked for. A matrix whose rows are no whole
- * blocks of a type becomes Q8_0, else F16, and a warning says so. COUNT: quantised weights keep their types; without
- * any, F16 if all weights are, else F32; CTranslate2's i8 counts as Q8_0, its i16 as F16. Values whose type stays are
- * copied, bit for bit.
+ * Types. Norms, biases and tables of positions are F32 in any case. Matrices, the token embedding among them, get
+ * `type`: F32, F16, BF16 or any quantised type of files; in .bin the ones that it has (F32, F16, BF16, Q4_0 to Q8_0,
+ * Q2_K to Q6_K), in safetensors the first three. Convolutions, whose rows are short, become F16, or F32 if that is
+ * asked for. A matrix whose rows are no whole blocks of a type becomes Q8_0, else F16, and a warning says so. COUNT:
+ * quantised weights keep their types; without any, F16 if all weights are, else F32; CTranslate2's i8 counts as Q8_0,
+ * its i16 as F16. Values whose type stays are copied, bit for bit.
  *
  *   NULLARG                     a path; no imatrix, or none of a weight, for IQ2_XXS, IQ2_XS and IQ1_S
- *   PARAM                       a type, or one that .bin lacks; the number of threads; a rule that fits no weight; an
- *                               imatrix of another model; `in` and `out` are one file
+ *   PARAM                       a type, or one that the output's form lacks; the number of threads; a rule that fits no
+ *                               weight; an imatrix of another model; `in` and `out` are one file
  *   ABORTED, MEMORY
  *   IO, LIMIT                   a file is missing or unreadable; a file of JSON is larger than 16 MiB
  *   MODEL_FORMAT, _PICKLE       no container that sotto knows; one that it does not read

@@ -24,21 +24,27 @@ static enum sotto_status take_params(struct sotto_convert_params * out, const st
     return SOTTO_OK;
 }
 
-static bool named_bin(const char * out) {
+static enum whisper_form form_of(const char * out) {
     size_t n = strlen(out);
-    return n >= 4 && strcmp(out + n - 4, ".bin") == 0;
+    if (n >= 1 && out[n - 1] == '/')
+        return WHISPER_HF;
+    return n >= 4 && strcmp(out + n - 4, ".bin") == 0 ? WHISPER_BIN : WHISPER_GGUF;
 }
 
 static enum sotto_status write_model(struct whisper_source * source, const char * out,
                                      const struct sotto_convert_params * params) {
-    bool to_bin = named_bin(out);
+    enum whisper_form form = form_of(out);
     source->params = params;
-    enum sotto_status status = sotto_i_choose_types(source, params, to_bin);
+    enum sotto_status status = sotto_i_choose_types(source, params, form);
     if (status == SOTTO_OK)
         status = sotto_i_models_workers_new(source, params->n_threads);
     if (status != SOTTO_OK)
         return status;
-    return to_bin ? sotto_i_to_bin(source, out, params) : sotto_i_to_gguf(source, out, params);
+    switch (form) {
+    case WHISPER_BIN: return sotto_i_to_bin(source, out, params);
+    case WHISPER_HF: return sotto_i_to_hf(source, out, params);
+    default: return sotto_i_to_gguf(source, out, params);
+    }
 }
 
 /* A model that is read while it is replaced would be gone if the new one is not what was wanted. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A Whisper model as any container can give it, between the readers and the writers.
  *
- *   ct2_*.c, from_bin.c, from_gguf.c, from_hf.c ─ struct whisper_source ─ to_gguf.c, to_bin.c
+ *   ct2_*.c, from_bin.c, from_gguf.c, from_hf.c ─ struct whisper_source ─ to_gguf.c, to_bin.c, to_hf.c
  *
  * A reader checks its container and describes the model in sotto's terms: sizes, vocabulary, lists, and where the values
  * of each tensor of the layout (whisper_layout.c) are. Weights stay in the container until a writer asks for them. */
@@ -80,6 +80,8 @@ struct whisper_source {
     void (*close)(struct whisper_source * source);
 };
 
+enum whisper_form { WHISPER_GGUF, WHISPER_BIN, WHISPER_HF, WHISPER_CT2 };
+
 /* ---- readers: open `path` and fill in the source; sotto_i_whisper_source_free afterwards in any case ---- */
 
 enum sotto_status sotto_i_from_ct2(struct whisper_source * source, const char * path);
@@ -100,17 +102,23 @@ enum sotto_status sotto_i_to_gguf(struct whisper_source * source, const char * o
 enum sotto_status sotto_i_to_bin(struct whisper_source * source, const char * out,
                                  const struct sotto_convert_params * params);
 
+/* A folder of Hugging Face's, made if it is missing. */
+enum sotto_status sotto_i_to_hf(struct whisper_source * source, const char * out,
+                                const struct sotto_convert_params * params);
+/* The files of text beside the weights (to_hf_text.c). */
+enum sotto_status sotto_i_to_hf_texts(struct whisper_source * source, const char * folder);
+/* Elements of a tensor that writers take at once: whole rows. */
+size_t sotto_i_whisper_piece(const struct whisper_tensor * tensor);
+
 /* ---- which type for which tensor (type_rules.c) ---- */
 
-/* Set `stored` and `importance` of all tensors; to_bin: for .bin. As sotto_convert says: NULLARG, PARAM. */
+/* Set `stored` and `importance` of all tensors for a form. As sotto_convert says: NULLARG, PARAM. */
 enum sotto_status sotto_i_choose_types(struct whisper_source * source, const struct sotto_convert_params * params,
-                                       bool to_bin);
+                                       enum whisper_form form);
 /* The type's number in a model file as a whole: that of most bytes of weights; -1 if it has none. */
 int sotto_i_whisper_ftype(const struct whisper_source * source);
 
 /* ---- what a Whisper model consists of (whisper_layout.c) ---- */
-
-enum whisper_form { WHISPER_GGUF, WHISPER_BIN, WHISPER_HF, WHISPER_CT2 };
 
 struct whisper_name {
     char text[128];
@@ -128,6 +136,18 @@ enum sotto_status sotto_i_whisper_bad_shape(const struct whisper_source * source
 /* Were all found? TENSOR_MISSING names those that were not. Outside .bin the encoder's positions may be missing: then
  * they are computed when asked for. */
 enum sotto_status sotto_i_whisper_complete(const struct whisper_source * source, enum whisper_form form);
+
+/* ---- ids that follow from the number of tokens (whisper_specials.c) ---- */
+
+#define WHISPER_SPECIAL_SIZE 32
+
+struct whisper_specials {
+    int32_t eot, sot, n_languages, translate, transcribe, solm, prev, nosp, no_timestamps, beg;
+    bool multilingual;
+};
+struct whisper_specials sotto_i_whisper_specials(const struct whisper_sizes * sizes);
+/* The spelling of a token from eot on; "" if it has none. */
+void sotto_i_whisper_spell(const struct whisper_specials * specials, int32_t id, char out[WHISPER_SPECIAL_SIZE]);
 
 /* ---- values (whisper_values.c, encode_rows.c) ---- */
 

@@ -9,7 +9,6 @@
 
 #define MAGIC         0x67676d6c
 #define N_BINS        201
-#define PIECE         ((size_t)1 << 18) /* values written at once, but whole rows */
 #define QUANT_VERSION 2
 
 struct writer {
@@ -91,15 +90,10 @@ static void put_record(struct writer * w, const struct whisper_tensor * t) {
     put(w, name.text, strlen(name.text));
 }
 
-static size_t piece_of(const struct whisper_tensor * t) {
-    size_t row = (size_t)t->shape[t->rank - 1];
-    return row < PIECE ? PIECE / row * row : row;
-}
-
 static void put_tensor(struct writer * w, const struct whisper_tensor * t, uint8_t * piece) {
     put_record(w, t);
     for (uint64_t first = 0, all = sotto_i_whisper_items(t); first < all && w->status == SOTTO_OK;) {
-        size_t n = all - first < piece_of(t) ? (size_t)(all - first) : piece_of(t);
+        size_t n = all - first < sotto_i_whisper_piece(t) ? (size_t)(all - first) : sotto_i_whisper_piece(t);
         size_t bytes = (size_t)whisper_bytes(t->stored, n);
         w->status = sotto_i_whisper_values(w->source, t, first, n, piece);
         put(w, piece, bytes);
@@ -114,7 +108,7 @@ static void put_tensors(struct writer * w) {
     size_t size = 0;
     for (size_t i = 0; i < w->source->n_tensors; i++) {
         const struct whisper_tensor * t = &w->source->tensors[i];
-        size_t bytes = (size_t)whisper_bytes(t->stored, piece_of(t));
+        size_t bytes = (size_t)whisper_bytes(t->stored, sotto_i_whisper_piece(t));
         size = bytes > size ? bytes : size;
         w->total += whisper_bytes(t->stored, sotto_i_whisper_items(t));
     }

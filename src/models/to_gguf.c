@@ -6,7 +6,6 @@
 #include "models/models_impl.h"
 
 #define MAX_SPECIALS 1024
-#define SPECIAL_SIZE 32
 
 struct writer {
     struct whisper_source * source;
@@ -14,49 +13,6 @@ struct writer {
     struct sotto_gguf_context * gguf;
     uint64_t total;
 };
-
-/* ---- ids that follow from the number of tokens (speech-tokens 4.2) ---- */
-
-struct specials {
-    int32_t eot, sot, n_languages, translate, transcribe, solm, prev, nosp, no_timestamps, beg;
-    bool multilingual;
-};
-
-static struct specials specials_of(const struct whisper_sizes * sizes) {
-    struct specials s;
-    s.multilingual = sizes->n_vocab > WHISPER_MIN_VOCAB;
-    s.n_languages = (int32_t)sizes->n_vocab - 51765 - (s.multilingual ? 1 : 0);
-    s.eot = whisper_eot(sizes);
-    s.sot = s.eot + 1;
-    s.translate = s.sot + 1 + s.n_languages;
-    s.transcribe = s.translate + 1;
-    s.solm = s.translate + 2;
-    s.prev = s.translate + 3;
-    s.nosp = s.translate + 4;
-    s.no_timestamps = s.translate + 5;
-    s.beg = s.translate + 6;
-    return s;
-}
-
-/* The spelling of a special token, whatever the container calls it; "" if it has none. */
-static void spell(const struct specials * s, int32_t id, char out[SPECIAL_SIZE]) {
-    static const char * const tasks[] = { "translate",   "transcribe", "startoflm",
-                                          "startofprev", "nospeech",   "notimestamps" };
-    const char * name = NULL;
-    out[0] = 0;
-    if (id == s->eot)
-        name = "endoftext";
-    else if (id == s->sot)
-        name = "startoftranscript";
-    else if (id < s->translate)
-        name = sotto_language_code(id - s->sot - 1);
-    else if (id < s->beg)
-        name = tasks[id - s->translate];
-    if (id >= s->beg)
-        snprintf(out, SPECIAL_SIZE, "<|%d.%02d|>", (id - s->beg) / 50, (id - s->beg) % 50 * 2);
-    else if (name != NULL)
-        snprintf(out, SPECIAL_SIZE, "<|%s|>", name);
-}
 
 /* ---- keys ---- */
 
@@ -142,7 +98,8 @@ static enum sotto_status set_list(struct writer * w, const char * key, const str
     return sotto_gguf_set_arr_data(w->gguf, key, SOTTO_GGUF_TYPE_INT32, list->ids, list->n);
 }
 
-static enum sotto_status set_traits(struct writer * w, const struct whisper_sizes * s, const struct specials * sp) {
+static enum sotto_status set_traits(struct writer * w, const struct whisper_sizes * s,
+                                    const struct whisper_specials * sp) {
     const struct whisper_source * source = w->source;
     bool first_distil = s->text_layers == 2 && s->n_vocab != 51866;
     enum sotto_status status = sotto_gguf_set_val_bool(w->gguf, "whisper.multilingual", sp->multilingual);
@@ -158,7 +115,7 @@ static enum sotto_status set_traits(struct writer * w, const struct whisper_size
 
 /* ---- vocabulary ---- */
 
-static enum sotto_status set_token_types(struct writer * w, const struct specials * sp) {
+static enum sotto_status set_token_types(struct writer * w, const struct whisper_specials * sp) {
     size_t n = (size_t)w->source->sizes.n_vocab;
     int32_t * types = sotto_malloc(w->source->allocator, n, sizeof(*types));
     if (types == NULL)
@@ -172,28 +129,28 @@ static enum sotto_status set_token_types(struct writer * w, const struct special
 }
 
 /* Tokens as the container spells them, specials as Whisper does. */
-static enum sotto_status set_tokens(struct writer * w, const struct specials * sp) {
+static enum sotto_status set_tokens(struct writer * w, const struct whisper_specials * sp) {
     const struct whisper_source * source = w->source;
     size_t n = (size_t)source->sizes.n_vocab;
     size_t eot = (size_t)sp->eot;
-    char(*spelled)[SPECIAL_SIZE] = sotto_malloc(source->allocator, n - eot, SPECIAL_SIZE);
+    char(*spelled)[WHISPER_SPECIAL_SIZE] = sotto_malloc(source->allocator, n - eot, WHISPER_SPECIAL_SIZE);
     const char ** tokens = sotto_malloc(source->allocator, n, sizeof(*tokens));
     enum sotto_status status = SOTTO_E_MEMORY;
     if (spelled != NULL && tokens != NULL) {
         memcpy(tokens, source->tokens, n * sizeof(*tokens));
         for (size_t i = 0; i < n - eot; i++) {
-            spell(sp, (int32_t)(eot + i), spelled[i]);
+            sotto_i_whisper_spell(sp, (int32_t)(eot + i), spelled[i]);
             if (spelled[i][0] != 0)
                 tokens[eot + i] = spelled[i];
         }
         status = sotto_gguf_set_arr_str(w->gguf, "tokenizer.ggml.tokens", tokens, n);
     }
-    sotto_mfree(source->allocator, spelled, n - eot, SPECIAL_SIZE);
+    sotto_mfree(source->allocator, spelled, n - eot, WHISPER_SPECIAL_SIZE);
     sotto_mfree(source->allocator, tokens, n, sizeof(*tokens));
     return status;
 }
 
-static enum sotto_status set_merges(struct writer * w, const struct specials * sp) {
+static enum sotto_status set_merges(struct writer * w, const struct whisper_specials * sp) {
     struct bpe_merges merges;
     const struct sotto_allocator * allocator = w->source->allocator;
     enum sotto_status status = sotto_i_bpe_merges(allocator, w->source->tokens, (size_t)sp->eot, &merges);
@@ -203,7 +160,7 @@ static enum sotto_status set_merges(struct writer * w, const struct specials * s
     return status;
 }
 
-static enum sotto_status set_languages(struct writer * w, const struct specials * sp) {
+static enum sotto_status set_languages(struct writer * w, const struct whisper_specials * sp) {
     const char * codes[MAX_SPECIALS];
     size_t n = 0;
     while (n < (size_t)sp->n_languages && n < MAX_SPECIALS && sotto_language_code((int)n) != NULL) {
@@ -213,7 +170,7 @@ static enum sotto_status set_languages(struct writer * w, const struct specials 
     return sotto_gguf_set_arr_str(w->gguf, "tokenizer.whisper.language_codes", codes, n);
 }
 
-static enum sotto_status set_vocabulary(struct writer * w, const struct specials * sp) {
+static enum sotto_status set_vocabulary(struct writer * w, const struct whisper_specials * sp) {
     enum sotto_status status = sotto_gguf_set_val_str(w->gguf, "tokenizer.ggml.model", "gpt2");
     SET(status, sotto_gguf_set_val_str(w->gguf, "tokenizer.ggml.pre", "gpt-2"));
     SET(status, set_merges(w, sp));
@@ -280,7 +237,7 @@ static enum sotto_status add_tensors(struct writer * w) {
 
 static enum sotto_status write_file(struct writer * w, const char * out) {
     const struct whisper_sizes * s = &w->source->sizes;
-    struct specials sp = specials_of(s);
+    struct whisper_specials sp = sotto_i_whisper_specials(s);
     enum sotto_status status = keep_pairs(w);
     SET(status, set_general(w, s));
     SET(status, set_sizes(w, s));

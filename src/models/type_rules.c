@@ -37,12 +37,16 @@ static bool is_bin_type(enum sotto_type type) {
     return is_float(type) || (type <= SOTTO_TYPE_Q6_K && type != SOTTO_TYPE_Q8_1);
 }
 
-static enum sotto_status check_type(enum sotto_type type, bool to_bin, const char * what) {
+static enum sotto_status check_type(enum sotto_type type, enum whisper_form form, const char * what) {
     if (!is_target(type))
         return sotto_fail(SOTTO_E_PARAM, "sotto_convert: %s: weights are not stored as %s (type %d)", what,
                           sotto_type_name(type), (int)type);
-    if (to_bin && !is_bin_type(type))
+    if (form == WHISPER_BIN && !is_bin_type(type))
         return sotto_fail(SOTTO_E_PARAM, "sotto_convert: %s: .bin has no %s; write GGUF, or choose another type", what,
+                          sotto_type_name(type));
+    if (form == WHISPER_HF && !is_float(type))
+        return sotto_fail(SOTTO_E_PARAM,
+                          "sotto_convert: %s: safetensors of Hugging Face have no %s; choose f32, f16 or bf16", what,
                           sotto_type_name(type));
     return SOTTO_OK;
 }
@@ -60,7 +64,7 @@ static bool is_of_use(const struct whisper_source * source, const struct sotto_t
     return false;
 }
 
-static enum sotto_status check_params(const struct choice * c, bool to_bin) {
+static enum sotto_status check_params(const struct choice * c, enum whisper_form form) {
     const struct sotto_convert_params * p = c->params;
     if (p->n_threads < 0 || p->n_threads > SOTTO_MAX_N_THREADS)
         return sotto_fail(SOTTO_E_PARAM, "sotto_convert: params.n_threads is %d, want 0..%d", p->n_threads,
@@ -69,12 +73,12 @@ static enum sotto_status check_params(const struct choice * c, bool to_bin) {
         return sotto_fail(SOTTO_E_NULLARG, "sotto_convert: params.rules is NULL, params.n_rules is %zu", p->n_rules);
     enum sotto_status status = SOTTO_OK;
     if (p->type != SOTTO_TYPE_COUNT)
-        status = check_type(p->type, to_bin, "params.type");
+        status = check_type(p->type, form, "params.type");
     for (size_t i = 0; i < p->n_rules && status == SOTTO_OK; i++) {
         const char * pattern = p->rules[i].pattern;
         if (pattern == NULL)
             return sotto_fail(SOTTO_E_NULLARG, "sotto_convert: the pattern of rule %zu is NULL", i);
-        status = check_type(p->rules[i].type, to_bin, pattern);
+        status = check_type(p->rules[i].type, form, pattern);
         if (status == SOTTO_OK && !is_of_use(c->source, &p->rules[i]))
             status = sotto_fail(SOTTO_E_PARAM,
                                 "sotto_convert: no weight of the model has a name like '%s'; names are such as %s",
@@ -146,13 +150,13 @@ static enum sotto_status weigh(struct choice * c, struct whisper_tensor * t) {
 
 /* ---- all together ---- */
 
-static enum sotto_status choose(struct choice * c, struct whisper_tensor * t, bool to_bin) {
+static enum sotto_status choose(struct choice * c, struct whisper_tensor * t, enum whisper_form form) {
     t->importance = NULL;
     t->stored = SOTTO_TYPE_F32;
     if (!t->weight)
         return SOTTO_OK;
     t->stored = with_whole_blocks(c, t, asked_for(c, t));
-    enum sotto_status status = check_type(t->stored, to_bin, sotto_i_whisper_name(t, WHISPER_GGUF).text);
+    enum sotto_status status = check_type(t->stored, form, sotto_i_whisper_name(t, WHISPER_GGUF).text);
     return status == SOTTO_OK ? weigh(c, t) : status;
 }
 
@@ -180,7 +184,7 @@ static bool is_mixed(const struct whisper_source * source) {
     return false;
 }
 
-static void tell(const struct choice * c, bool to_bin) {
+static void tell(const struct choice * c, enum whisper_form form) {
     if (c->n_fallen > 0)
         sotto_log(
             SOTTO_LOG_WARN,
@@ -193,22 +197,22 @@ static void tell(const struct choice * c, bool to_bin) {
     if (loses_again(c->source))
         sotto_log(SOTTO_LOG_WARN, "sotto_convert: %s is quantised already; from its f16 form the result is better\n",
                   c->source->path);
-    if (to_bin && is_mixed(c->source))
+    if (form == WHISPER_BIN && is_mixed(c->source))
         sotto_log(SOTTO_LOG_WARN, "sotto_convert: matrices have several types, which whisper.cpp does not read\n");
 }
 
 enum sotto_status sotto_i_choose_types(struct whisper_source * source, const struct sotto_convert_params * params,
-                                       bool to_bin) {
+                                       enum whisper_form form) {
     struct choice c = { .source = source, .params = params, .floats = kept_floats(source) };
-    enum sotto_status status = check_params(&c, to_bin);
+    enum sotto_status status = check_params(&c, form);
     for (size_t i = 0; i < source->n_tensors && status == SOTTO_OK; i++)
-        status = choose(&c, &source->tensors[i], to_bin);
+        status = choose(&c, &source->tensors[i], form);
     if (status != SOTTO_OK)
         return status;
     if (params->imatrix != NULL && c.n_weighed == 0 && c.n_unweighed > 0)
         return sotto_fail(SOTTO_E_PARAM, "sotto_convert: the imatrix belongs to another model: it has no '%s'",
                           "dec.blk.0.attn_q.weight");
-    tell(&c, to_bin);
+    tell(&c, form);
     return SOTTO_OK;
 }
 
@@ -222,9 +226,9 @@ int sotto_i_whisper_ftype(const struct whisper_source * source) {
     }
     for (int i = 0; i < SOTTO_TYPE_COUNT; i++)
         most = bytes[i] > bytes[most] ? (enum sotto_type)i : most;
-    for (int ftype = 0; ftype < MAX_FTYPE; ftype++) {
-        if (sotto_ftype_to_sotto_type(ftype) == most)
-            return ftype;
-    }
-    return -1;
+    int ftype = 0;
+    while (ftype < MAX_FTYPE && sotto_ftype_to_sotto_type(ftype) != most)
+        ftype++;
+    sotto_clear_last_error(); /* of numbers that stand for nothing */
+    return ftype < MAX_FTYPE ? ftype : -1;
 }

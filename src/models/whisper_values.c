@@ -5,11 +5,18 @@
 
 #include "models/models_impl.h"
 
+#define PIECE ((size_t)1 << 18)
+
 uint64_t sotto_i_whisper_items(const struct whisper_tensor * tensor) {
     uint64_t n = 1;
     for (int i = 0; i < tensor->rank; i++)
         n *= (uint64_t)tensor->shape[i];
     return n;
+}
+
+size_t sotto_i_whisper_piece(const struct whisper_tensor * tensor) {
+    size_t row = (size_t)tensor->shape[tensor->rank - 1];
+    return row < PIECE ? PIECE / row * row : row;
 }
 
 /* The encoder's positions, [T, D]: sin(t r_c) in column c < D/2, cos(t r_c) in column D/2 + c, r_c falling from 1 to

@@ -5,7 +5,6 @@ Forms of other people are written by their own packages (safetensors, ctranslate
 CTranslate2's int8 and int16 have to give numpy's q / scale, and what its own library computes from such a folder: the
 encoder's output for the same sound.
 """
-import json
 import os
 import subprocess
 import sys
@@ -14,8 +13,9 @@ import tempfile
 import ctranslate2
 import numpy as np
 from gguf import GGUFReader
+from safetensors.numpy import load_file
 
-from model_forms import write_ct2, write_hf
+from model_forms import hf_name, write_ct2, write_hf
 from test_base_convert import FOLDER, check_tensors, digest, expected, read_ct2, value
 
 BUILD = os.environ["SOTTO_BUILD"]
@@ -55,6 +55,16 @@ def check_floats(work, wanted, name, dtype):
             convert(os.path.join(folder, "model.safetensors"), out)
             assert digest(out) == digest(first)
         subprocess.run(["rm", "-r", folder], check=True)
+    folder = os.path.join(work, "written") + "/"
+    convert(first, folder)
+    arrays = load_file(folder + "model.safetensors")
+    assert arrays.keys() == {hf_name(n) for n in wanted} and len(arrays) == 245
+    for n, array in wanted.items():
+        assert np.array_equal(arrays[hf_name(n)], array), n
+    convert(folder, out)
+    assert digest(out) == digest(first)
+    print(name, "a folder of ours: safetensors reads the same, and so do we")
+    subprocess.run(["rm", "-r", folder], check=True)
     os.remove(out)
 
 

@@ -665,6 +665,97 @@ static void folders(void ** state) {
     save();
 }
 
+/* ---- writing folders ---- */
+
+static const char * const written[] = {
+    "config.json",       "generation_config.json", "preprocessor_config.json", "vocab.json",       "merges.txt",
+    "added_tokens.json", "tokenizer.json",         "tokenizer_config.json",    "model.safetensors"
+};
+static char made[600]; /* with a slash at the end */
+
+static void remove_made(void) {
+    for (size_t i = 0; i < sizeof(written) / sizeof(written[0]); i++) {
+        char path[700];
+        snprintf(path, sizeof(path), "%s%s", made, written[i]);
+        unlink(path);
+    }
+    assert_int_equal(rmdir(made), 0); /* nothing else is in it */
+}
+
+static void check_same(const char * a, const char * b) {
+    size_t n, m;
+    uint8_t * x = read_bytes(a, &n);
+    uint8_t * y = read_bytes(b, &m);
+    assert_true(x != NULL && y != NULL && n == m);
+    assert_memory_equal(x, y, n);
+    free(x);
+    free(y);
+}
+
+/* Into a folder and back: the same GGUF as without the way round, whichever files are used. */
+static void there_and_back(void ** state) {
+    (void)state;
+    static const enum sotto_type types[] = { SOTTO_TYPE_F16, SOTTO_TYPE_F32, SOTTO_TYPE_BF16 };
+    char direct[600];
+    char path[700];
+    snprintf(made, sizeof(made), "%s/", temp_path("hf-out"));
+    snprintf(direct, sizeof(direct), "%s.gguf", temp_path("hf-direct"));
+    put_text("generation_config.json", generation);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(conversion(folder, direct, types[i], NULL), SOTTO_OK);
+        assert_int_equal(conversion(direct, made, types[i], NULL), SOTTO_OK);
+        assert_int_equal(conversion(made, output, types[i], NULL), SOTTO_OK);
+        check_same(direct, output);
+    }
+    snprintf(path, sizeof(path), "%stokenizer.json", made);
+    unlink(path);
+    assert_int_equal(conversion(made, output, SOTTO_TYPE_BF16, NULL), SOTTO_OK);
+    check_same(direct, output);
+    remove_made();
+    unlink(direct);
+    unlink(in_folder("generation_config.json"));
+}
+
+static bool stop(uint64_t done_bytes, uint64_t total, void * user_data) {
+    (void)user_data;
+    return done_bytes < total / 2;
+}
+
+static void not_written(void ** state) {
+    (void)state;
+    snprintf(made, sizeof(made), "%s/", temp_path("hf-out"));
+    assert_int_equal(conversion(folder, made, SOTTO_TYPE_Q8_0, NULL), SOTTO_E_PARAM);
+    assert_non_null(strstr(sotto_last_error_text(), "choose f32, f16 or bf16"));
+    assert_int_equal(conversion(folder, "/nonexistent/x/", SOTTO_TYPE_F16, NULL), SOTTO_E_GGUF_IO_OPEN);
+    assert_int_equal(conversion(folder, "/dev/null/", SOTTO_TYPE_F16, NULL), SOTTO_E_GGUF_IO_OPEN);
+    struct sotto_convert_params params = sotto_convert_default_params();
+    params.progress = stop;
+    assert_int_equal(sotto_convert(folder, made, &params), SOTTO_E_ABORTED);
+    char path[700];
+    snprintf(path, sizeof(path), "%smodel.safetensors", made);
+    assert_int_equal(access(path, F_OK), -1); /* so the folder is no model */
+    assert_int_equal(conversion(made, output, SOTTO_TYPE_F16, NULL), SOTTO_E_MODEL_FORMAT);
+    assert_int_equal(mkdir(path, 0777), 0);
+    assert_int_equal(conversion(folder, made, SOTTO_TYPE_F16, NULL), SOTTO_E_GGUF_IO_OPEN);
+    assert_int_equal(rmdir(path), 0);
+    remove_made();
+}
+
+static enum sotto_status write_folder(const struct sotto_allocator * allocator, void * user_data) {
+    return conversion(user_data, made, SOTTO_TYPE_F16, allocator);
+}
+
+static void nth_allocation_of_writing_fails(void ** state) {
+    (void)state;
+    char gguf[600];
+    snprintf(gguf, sizeof(gguf), "%s.gguf", temp_path("hf-direct"));
+    snprintf(made, sizeof(made), "%s/", temp_path("hf-out"));
+    assert_int_equal(conversion(folder, gguf, SOTTO_TYPE_F16, NULL), SOTTO_OK);
+    assert_true(refuse_many(write_folder, gguf) > 60);
+    unlink(gguf);
+    remove_made();
+}
+
 static enum sotto_status read_file(const struct sotto_allocator * allocator, void * user_data) {
     struct whisper_source source = { .allocator = allocator };
     whisper_reader reader;
@@ -699,6 +790,9 @@ int main(void) {
         cmocka_unit_test(deep_and_large),
         cmocka_unit_test(vocab),
         cmocka_unit_test(folders),
+        cmocka_unit_test(there_and_back),
+        cmocka_unit_test(not_written),
+        cmocka_unit_test(nth_allocation_of_writing_fails),
         cmocka_unit_test(nth_allocation_fails),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
