@@ -54,7 +54,7 @@ static bool announce(char * name) {
     return false;
 }
 
-/* false: sotto_file_remove_temporaries has it, and it may not be freed. */
+/* false: sotto_file_remove_temporaries has it at this moment, and it may not be freed. */
 static bool withdraw(char * name) {
     for (int i = 0; i < MOST_NAMES; i++) {
         char * found = name;
@@ -66,9 +66,11 @@ static bool withdraw(char * name) {
 
 void sotto_file_remove_temporaries(void) {
     for (int i = 0; i < MOST_NAMES; i++) {
-        const char * name = atomic_exchange(&names[i], NULL);
-        if (name != NULL)
-            unlink(name);
+        char *name = atomic_exchange(&names[i], NULL), *none = NULL; /* nobody frees it meanwhile */
+        if (name == NULL)
+            continue;
+        unlink(name);
+        atomic_compare_exchange_strong(&names[i], &none, name);
     }
 }
 
