@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Codebooks of the iq types: rows of values that a few bits choose from, and the signs they get.
  *
- * Values of digits: iq2 8, 25, 43; iq3_xxs 4, 12, .. 52, 62; iq3_s 1, 3, .. 15; iq1 -1, 0, 1. A row's code is its digits
- * at 2 bits (rows of 8) or 3 bits (rows of 4), the first digit lowest; rows ascend by code. */
+ * Values of digits: iq2 8, 25, 43; iq3_xxs 4, 12, .. 52, 62; iq3_s 1, 3, .. 15; iq1 -1, 0, 1. A row's code is its
+ * digits at 2 bits (rows of 8) or 3 bits (rows of 4), the first digit lowest; rows ascend by code. */
 #ifndef SOTTO_QUANT_CODEBOOKS_H
 #define SOTTO_QUANT_CODEBOOKS_H
 

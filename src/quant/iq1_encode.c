@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Encoding of iq1_s and iq1_m: digits 0, 1, 2 for -1, 0, 1, and a shift by an eighth up or down that many share.
  *
- * With the elements of a sub-block in ascending order the digits are cut by two borders: first 0s, then 1s, then 2s. All
- * pairs of borders are tried with all shifts, each with the scale that is best for it. Then groups of 8 digits that are
- * no row of the codebook become the neighbour that fits best. See iq_decode.c for the layouts. */
+ * With the elements of a sub-block in ascending order the digits are cut by two borders: first 0s, then 1s, then 2s.
+ * All pairs of borders are tried with all shifts, each with the scale that is best for it. Then groups of 8 digits that
+ * are no row of the codebook become the neighbour that fits best. See iq_decode.c for the layouts. */
 #include <float.h>
 
 #include "quant/f4.h"

@@ -5,7 +5,6 @@
  * codebook into the neighbour with the least weighted error; the trial is as good as its rows fit with the best scale
  * for them. The winner's scale then decides once more which neighbours stand in. See iq_decode.c for the layouts. */
 #include "core/type_convert.h"
-#include "quant/codebooks.h"
 #include "quant/f4.h"
 #include "quant/fit.h"
 #include "quant/lattice.h"
@@ -26,7 +25,7 @@ struct kind {
     bool fitted; /* trials are spread around a fit instead of the largest magnitude */
     enum repair repair;
     float stored;        /* what d is stored with */
-    float sigma2, share; /* weights without a matrix: share * sigma2 + x^2; with one: sigma2 times the mean square */
+    float sigma2, share; /* sigma2 is so many mean squares; weights without a matrix are share * sigma2 + x^2 */
 };
 
 /* A block before it is packed. */
@@ -44,8 +43,7 @@ struct sub_block {
     const struct sotto_i_lattice * lattice;
     int trials, groups;
     float z[SUB_MAX], w[SUB_MAX], root[SUB_MAX]; /* magnitudes, weights, roots of weights */
-    float inverse[TRIAL_MAX];
-    int16_t rows[TRIAL_MAX][GROUP_MAX]; /* by trial and group */
+    int16_t rows[TRIAL_MAX][GROUP_MAX];          /* by trial and group */
     bool on_grid[TRIAL_MAX][GROUP_MAX];
     float level[SUB_MAX][TRIAL_MAX];    /* 2 digit + 1 of those rows */
     float zq[TRIAL_MAX], qq[TRIAL_MAX]; /* sums of w z q and w q q over the levels q */
@@ -132,8 +130,8 @@ static void sum_trials(struct sub_block * s, int from, int to) {
     }
 }
 
-/* Runs the trials around `den`, the magnitude of the upper end; the best is returned and the scale set. Without one that
- * fits at all both stay, with the lowest row for each group. */
+/* Runs the trials around `den`, the magnitude of the upper end; the best is returned and the scale set. If none fits at
+ * all the scale stays, and the one with the lowest rows is returned. */
 static int best_trial(struct sub_block * s, float den, float * scale) {
     const struct kind * kind = s->kind;
     float best = 0.0f;

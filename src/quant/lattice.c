@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <math.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "quant/codebooks.h"

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Search in the codebooks of the lattice types: from any tuple of digits to a row.
  *
- * A cell is a tuple of `length` digits 0..levels - 1, the first digit lowest. A cell that is a row of the codebook stands
- * for itself; for each other one the table lists the rows around it: those at the smallest few (`shells`) distances
- * that occur, by distance, then row. Which of them serves is a matter of the values and weights at hand. */
+ * A cell is a tuple of `length` digits 0..levels - 1, the first digit lowest. A cell that is a row of the codebook
+ * stands for itself; for each other one the table lists the rows around it: those at the smallest few (`shells`)
+ * distances that occur, by distance, then row. Which of them serves is a matter of the values and weights at hand. */
 #ifndef SOTTO_QUANT_LATTICE_H
 #define SOTTO_QUANT_LATTICE_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "sotto/alloc.h"
@@ -35,7 +34,7 @@ struct sotto_i_lattice {
     uint32_t held, room;
 };
 
-/* What a digit costs at each place of a row: nothing negative. Of three digits' costs there is a fourth, of any value. */
+/* What a digit costs at each place of a row: nothing negative. Rows of 8 read a fourth cost, of any value, as well. */
 struct sotto_i_costs {
     float of[ROW_MAX][LEVEL_MAX];
 };

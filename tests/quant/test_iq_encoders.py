@@ -41,7 +41,8 @@ def matrices(rng, n):
 
 
 def ask(what, name, data, n):
-    done = subprocess.run([TOOL, what, str(TYPES[name]), str(n)], input=data.tobytes(), stdout=subprocess.PIPE, check=True)
+    done = subprocess.run([TOOL, what, str(TYPES[name]), str(n)], input=data.tobytes(), stdout=subprocess.PIPE,
+                          check=True)
     return np.frombuffer(done.stdout, np.uint8)
 
 

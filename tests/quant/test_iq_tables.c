@@ -256,7 +256,7 @@ static float bits_to_float(uint32_t bits) {
     return v;
 }
 
-/* Any bits at all, then finite ones with a few that are not: no sanitizer may object, and the bytes are the same twice. */
+/* Any bits, then finite values with a few that are not: no sanitizer may object, and the bytes are the same twice. */
 static void any_floats_can_be_quantised(void ** state) {
     (void)state;
     static float x[ROWS * N];
