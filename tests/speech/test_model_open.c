@@ -183,6 +183,7 @@ static void test_whole_types(void ** state) {
     (void)state;
     static const enum sotto_type types[] = { SOTTO_TYPE_Q5_0, SOTTO_TYPE_MXFP4, SOTTO_TYPE_Q6_K };
     static const float silence[16000];
+    tiny_model_not_plain_c();
     for (int i = 0; i < 3; i++) {
         struct sotto_model * model;
         struct sotto_state * s;
