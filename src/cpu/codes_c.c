@@ -198,12 +198,12 @@ static void unpack(enum sotto_type type, row_fn row_of, const void * panel, int6
     }
 }
 
-#define TYPES(X)                                                                                      \
-    X(Q4_0, q4_0)                                                                                     \
-    X(Q4_1, q4_1)                                                                                     \
-    X(Q5_0, q5_0)                                                                                     \
-    X(Q5_1, q5_1) X(Q8_0, q8_0) X(Q2_K, q2_k) X(Q3_K, q3_k) X(Q4_K, q4_k) X(Q5_K, q5_k) X(Q6_K, q6_k) \
-        X(IQ4_NL, iq4_nl) X(IQ4_XS, iq4_xs) X(MXFP4, mxfp4)
+/* clang-format off */
+#define TYPES(X) \
+    X(Q4_0, q4_0) X(Q4_1, q4_1) X(Q5_0, q5_0) X(Q5_1, q5_1) X(Q8_0, q8_0) \
+    X(Q2_K, q2_k) X(Q3_K, q3_k) X(Q4_K, q4_k) X(Q5_K, q5_k) X(Q6_K, q6_k) \
+    X(IQ4_NL, iq4_nl) X(IQ4_XS, iq4_xs) X(MXFP4, mxfp4)
+/* clang-format on */
 
 #define DEFINE(TYPE, name)                                                                                \
     static void unpack_##name##_c(const void * panel, int64_t blocks, const struct sotto_i_codes * out) { \
