@@ -36,8 +36,6 @@ static enum sotto_status keep_pairs(struct writer * w) {
     return status;
 }
 
-static bool has(const struct writer * w, const char * key) { return sotto_gguf_find_key(w->gguf, key) >= 0; }
-
 static enum sotto_status set_u32(struct writer * w, const char * key, int64_t value) {
     return sotto_gguf_set_val_u32(w->gguf, key, (uint32_t)value);
 }
@@ -55,13 +53,15 @@ static const char * size_name(const struct whisper_sizes * s) {
 
 static enum sotto_status set_general(struct writer * w, const struct whisper_sizes * s) {
     char name[64];
+    const char * kept = NULL;
     int ftype = sotto_i_whisper_ftype(w->source);
+    if (w->source->pairs != NULL)
+        sotto_gguf_get_str(w->source->pairs, "general.name", &kept);
     bool v3 = s->n_vocab == 51866;
     snprintf(name, sizeof(name), "whisper-%s%s%s%s", size_name(s), s->n_vocab == WHISPER_MIN_VOCAB ? ".en" : "",
              v3 && s->audio_layers == 32 ? "-v3" : "", s->audio_layers == 32 && s->text_layers == 4 ? "-turbo" : "");
     enum sotto_status status = sotto_gguf_set_val_str(w->gguf, "general.architecture", "whisper");
-    if (!has(w, "general.name"))
-        SET(status, sotto_gguf_set_val_str(w->gguf, "general.name", name));
+    SET(status, sotto_gguf_set_val_str(w->gguf, "general.name", kept != NULL ? kept : name));
     if (ftype >= 0)
         SET(status, set_u32(w, "general.file_type", ftype));
     SET(status, set_u32(w, "general.quantization_version", 2));
@@ -102,11 +102,13 @@ static enum sotto_status set_traits(struct writer * w, const struct whisper_size
                                     const struct whisper_specials * sp) {
     const struct whisper_source * source = w->source;
     bool first_distil = s->text_layers == 2 && s->n_vocab != 51866;
+    bool speaker_turns = false;
+    if (source->pairs != NULL)
+        sotto_gguf_get_bool(source->pairs, "whisper.speaker_turns", &speaker_turns);
     enum sotto_status status = sotto_gguf_set_val_bool(w->gguf, "whisper.multilingual", sp->multilingual);
     SET(status, set_u32(w, "whisper.language_count", sp->n_languages));
     SET(status, sotto_gguf_set_val_bool(w->gguf, "whisper.timestamps", !first_distil));
-    if (!has(w, "whisper.speaker_turns"))
-        SET(status, sotto_gguf_set_val_bool(w->gguf, "whisper.speaker_turns", false));
+    SET(status, sotto_gguf_set_val_bool(w->gguf, "whisper.speaker_turns", speaker_turns));
     SET(status, set_list(w, "whisper.alignment_heads", &source->alignment_heads));
     SET(status, set_list(w, "whisper.suppress_tokens", &source->suppress));
     SET(status, set_list(w, "whisper.suppress_tokens_begin", &source->suppress_begin));

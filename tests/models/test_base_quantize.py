@@ -59,6 +59,10 @@ def check_types(work):
         words = heard(path)
         assert words == TEXT.split(), (kind, words)
         print(f"{kind}: {size} bytes, {peak:.1f} MB at most")
+    run("quantize", os.path.join(MODELS, "base-ct2"), os.path.join(work, "other.gguf"), "q8_0")
+    assert read(os.path.join(work, "other.gguf")) == read(os.path.join(work, "q8_0.gguf")), "from CTranslate2"
+    run("convert", BASE, os.path.join(work, "other.gguf"))
+    assert read(os.path.join(work, "other.gguf")) == read(BASE)
     for threads in "1", "3":
         run("quantize", BASE, os.path.join(work, "other.gguf"), "q8_0", "-t", threads)
         assert read(os.path.join(work, "other.gguf")) == read(os.path.join(work, "q8_0.gguf")), threads
