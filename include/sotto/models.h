@@ -91,6 +91,24 @@ SOTTO_API struct sotto_convert_params sotto_convert_default_params(void);
 SOTTO_API enum sotto_status sotto_convert(const char * in, const char * out,
                                           const struct sotto_convert_params * params);
 
+/* A model that comes from somewhere else than a file, in order: nothing is asked for twice. */
+struct sotto_model_stream {
+    uint32_t size; /* sizeof(struct sotto_model_stream) */
+    /* The next n bytes; fewer at the end and after a failure, and then `eof` tells which it is. */
+    size_t (*read)(void * user_data, void * dst, size_t n);
+    bool (*eof)(void * user_data);
+    void (*close)(void * user_data); /* once, whatever happens; may be NULL */
+    void * user_data;
+};
+
+/* sotto_convert of a single file (GGUF or .bin) that a stream gives. It is kept in a temporary file beside `out` until it
+ * is converted; `params->progress` hears of the conversion. Besides what sotto_convert says:
+ *   NULLARG, PARAM   in, read or eof; its size
+ *   IO               reading failed
+ *   GGUF_IO_...      the temporary file */
+SOTTO_API enum sotto_status sotto_convert_stream(const struct sotto_model_stream * in, const char * out,
+                                                 const struct sotto_convert_params * params);
+
 #ifdef __cplusplus
 }
 #endif

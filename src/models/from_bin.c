@@ -287,6 +287,10 @@ static enum sotto_status place(struct reader * r, const struct record * rec, str
 
 static enum sotto_status read_tensors(struct reader * r) {
     struct record rec;
+    if (sotto_i_models_left(&r->in) == 0)
+        return sotto_fail(SOTTO_E_MODEL_TENSOR_MISSING,
+                          "sotto_convert: %s ends at byte %llu: a vocabulary alone, without its %zu tensors", file(r),
+                          (unsigned long long)r->in.at, r->source->n_tensors);
     while (sotto_i_models_left(&r->in) > 0) {
         enum sotto_status status = read_record(r, &rec);
         if (status != SOTTO_OK)

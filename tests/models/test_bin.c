@@ -443,7 +443,7 @@ static void filters_and_words(void ** state) {
     model.words = 0;
     refused_model(SOTTO_E_MODEL_VOCAB, "too few entries (0)");
     model.n = 0;
-    refused_model(SOTTO_E_MODEL_TENSOR_MISSING, "50 of 50");
+    refused_model(SOTTO_E_MODEL_TENSOR_MISSING, "a vocabulary alone, without its 50 tensors");
 }
 
 static void records(void ** state) {
