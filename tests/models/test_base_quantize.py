@@ -68,6 +68,17 @@ def check_types(work):
         assert read(os.path.join(work, "other.gguf")) == read(os.path.join(work, "q8_0.gguf")), threads
 
 
+def check_interrupt(work):
+    folder = os.path.join(work, "cut")
+    os.mkdir(folder)
+    process = subprocess.Popen([SOTTO, "quantize", BASE, os.path.join(folder, "x.gguf"), "q2_K", "-t", "1"])
+    while not os.listdir(folder):  # the temporary file
+        time.sleep(0.01)
+        assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+    assert process.wait(60) == 130 and not os.listdir(folder)
+
+
 def check_peer(work):
     """.bin, straight from CTranslate2 and by way of GGUF, and what whisper.cpp hears"""
     from pywhispercpp.model import Model  # late: its memory would be counted to the commands that are started above
@@ -141,6 +152,7 @@ def check_report(work):
 def main():
     with tempfile.TemporaryDirectory() as work:
         check_types(work)
+        check_interrupt(work)
         check_peer(work)
         check_imatrix(work)
         check_report(work)
