@@ -4,7 +4,8 @@
  * Property: whatever the bytes are, a file opens or is refused with a status of its own, at the same place and with the
  * same content from memory, a path, a mapping, a stream and a callback; it takes no more memory than a small multiple of
  * its size and leaves nothing. What opens can be looked at with every getter, and what is written of it, in both byte
- * orders, reads as the same again. */
+ * orders, reads as the same again. With memory that runs out, low limits or a source that ends before it said, it opens as
+ * the same or is refused. */
 #include <string.h>
 #include <unistd.h>
 
@@ -23,7 +24,7 @@ struct input {
 
 /* ---- ways in ---- */
 
-enum way { BUFFER, PATH, MAPPED, STREAM, CALLBACK, N_WAYS };
+enum way { BUFFER, PATH, MAPPED, STREAM, CALLBACK, INIT_FILE, INIT_BUFFER, N_WAYS };
 
 static size_t deliver(void * user_data, void * output, uint64_t offset, size_t len) {
     const struct input * in = user_data;
@@ -54,6 +55,8 @@ static struct sotto_gguf_context * open_way(enum way way, struct input in, struc
     case PATH:
     case MAPPED: return sotto_gguf_open(place.path, &params);
     case STREAM: return open_stream(init);
+    case INIT_FILE: return sotto_gguf_init_from_file(place.path, init);
+    case INIT_BUFFER: return sotto_gguf_init_from_buffer(in.bytes, in.n, init);
     default: return sotto_gguf_init_from_callback(deliver, &in, 5, in.n, init);
     }
 }
@@ -259,13 +262,57 @@ static struct outcome open_once(enum way way, struct input in, bool data, uint32
     return out;
 }
 
-static void open_everywhere(struct input in, bool data) {
+static struct outcome open_everywhere(struct input in, bool data) {
     const struct outcome first = open_once(BUFFER, in, data, 0);
     for (int way = PATH; way < N_WAYS; way++) {
         const struct outcome other = open_once((enum way)way, in, data, 0);
         fuzz_holds(other.status == first.status && other.digest == first.digest);
         fuzz_holds(first.status == SOTTO_OK || other.pos == first.pos);
     }
+    return first;
+}
+
+/* ---- worse conditions ---- */
+
+/* What could not be opened has left nothing; what could is what it is under good ones. */
+static void open_badly(struct sotto_gguf_context * gguf, struct sotto_context * tensors, struct outcome good) {
+    fuzz_holds((gguf != NULL) == (sotto_last_error() == SOTTO_OK) && (tensors != NULL) == (gguf != NULL));
+    if (gguf != NULL)
+        fuzz_holds(good.status == SOTTO_OK && look(gguf, tensors) == good.digest);
+    sotto_free(tensors);
+    sotto_gguf_free(gguf);
+    fuzz_memory_done(&memory);
+}
+
+static void run_out_of_memory(struct input in, struct outcome good) {
+    struct sotto_context * tensors = NULL;
+    atomic_store(&memory.refuse, atomic_load(&memory.requests) + 1 + (long)(in.n % 13));
+    struct sotto_gguf_context * gguf = open_way(in.n % 2 == 0 ? BUFFER : PATH, in, &tensors, 0);
+    atomic_store(&memory.refuse, 0);
+    open_badly(gguf, tensors, good);
+}
+
+static void meet_limits(struct input in, struct outcome good) {
+    struct sotto_context * tensors = NULL;
+    struct sotto_gguf_open_params params = sotto_gguf_open_params_default();
+    params.ctx = &tensors;
+    params.max_string = 12;
+    params.max_array = 3;
+    params.max_kv = 4;
+    params.max_tensors = 2;
+    params.max_meta_bytes = 200;
+    sotto_clear_last_error();
+    struct sotto_gguf_context * gguf = sotto_gguf_open_buffer(in.bytes, in.n, &params);
+    open_badly(gguf, tensors, good);
+}
+
+static void end_too_early(struct input in, struct outcome good) {
+    struct sotto_context * tensors = NULL;
+    struct sotto_gguf_init_params init = { .ctx = &tensors };
+    struct input less = { in.bytes, in.n - in.n / 3 };
+    sotto_clear_last_error();
+    struct sotto_gguf_context * gguf = sotto_gguf_init_from_callback(deliver, &less, 0, in.n, init);
+    open_badly(gguf, tensors, good);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t * bytes, size_t n) {
@@ -278,9 +325,10 @@ int LLVMFuzzerTestOneInput(const uint8_t * bytes, size_t n) {
     fuzz_file_set(&place, bytes, n);
     if (n == 0)
         return 0;
-    open_everywhere(in, false);
-    open_everywhere(in, true);
-    const struct outcome meta = open_once(BUFFER, in, false, 0);
+    const struct outcome meta = open_everywhere(in, false), data = open_everywhere(in, true);
+    run_out_of_memory(in, data);
+    meet_limits(in, data);
+    end_too_early(in, data);
     const struct outcome strict = open_once(BUFFER, in, false, SOTTO_GGUF_OPEN_STRICT);
     fuzz_holds(strict.status != SOTTO_OK || (meta.status == SOTTO_OK && meta.digest == strict.digest));
     open_once(BUFFER, in, true, SOTTO_GGUF_OPEN_SWAP | SOTTO_GGUF_OPEN_TAIL_PAD);

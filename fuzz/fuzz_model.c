@@ -216,6 +216,24 @@ static void run_often(const struct sotto_model * model, bool twice) {
     free(b);
 }
 
+/* All that can be asked about it is within bounds. */
+static void look_at(const struct sotto_model * model) {
+    const int n_vocab = sotto_model_n_vocab(model);
+    fuzz_holds(sotto_model_name(model) != NULL && sotto_model_width(model) > 0 && sotto_model_memory(model) > 0);
+    fuzz_holds(sotto_model_n_audio_ctx(model) == 1500 && sotto_model_n_text_ctx(model) >= 8);
+    fuzz_holds(sotto_model_n_audio_layers(model) > 0 && sotto_model_n_text_layers(model) > 0);
+    fuzz_holds(sotto_model_weight_type(model) < SOTTO_TYPE_COUNT);
+    fuzz_holds(sotto_model_n_languages(model) == (sotto_model_is_multilingual(model) ? n_vocab - 51766 : 99));
+    for (int i = 0; i <= SOTTO_TOKEN_BEG; i++) {
+        const int32_t id = sotto_token_special(model, (enum sotto_special_token)i);
+        fuzz_holds(id >= 0 && id < n_vocab && sotto_token_text(model, id, NULL) != NULL);
+    }
+    fuzz_holds(sotto_token_language(model, 0) > 0 && sotto_token_language(model, -1) == -1);
+    int32_t tokens[8];
+    size_t n;
+    fuzz_holds(sotto_tokenize(model, "a text", 6, tokens, 8, &n) == SOTTO_OK && n <= 6);
+}
+
 static void open_and_run(const struct model * m, bool check_weights, bool twice) {
     struct counting_allocator memory;
     counting_allocator_init(&memory);
@@ -226,6 +244,8 @@ static void open_and_run(const struct model * m, bool check_weights, bool twice)
     sotto_clear_last_error();
     const enum sotto_status status = sotto_model_open(m->file.path, &params, &model);
     fuzz_holds((model != NULL) == (status == SOTTO_OK) && sotto_last_error() == status && status != SOTTO_E_MEMORY);
+    if (model != NULL)
+        look_at(model);
     if (model != NULL)
         run_often(model, twice);
     sotto_model_free(model);

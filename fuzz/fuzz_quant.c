@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Blocks of every type: any bytes decoded, any numbers encoded.
  *
- * Input: the type u8 % 43; flags u8; then bytes.
- *   bit 0         clear: the bytes are blocks to decode; set: numbers to encode
+ * Input: the type u8 % 43; flags u8; then bytes, which are decoded as blocks and encoded as numbers.
+ *   bit 0         the numbers are encoded by the quantiser of files
  *   bit 1         the first row of numbers are an importance matrix
  *   bits 2 and 3  blocks of a row, less 1
  *   bit 4         numbers are signed bytes / 16 rather than the bits of floats
+ *   bit 5         the numbers are encoded by the row function of the type
  * Properties. Decoding reads only whole blocks, each by itself gives what it gives in a row, and blocks that validate have
  * finite values. Encoding gives the bytes that each row gives by itself, all of them in their place, and numbers of
  * ordinary size give blocks that validate; what is refused is refused with a status and writes nothing. */
@@ -160,15 +161,40 @@ static void encode_input(enum sotto_type type, unsigned flags, struct fuzz_input
     free(weights);
 }
 
+/* The type's own function: a row, and its blocks one by one. */
+static void encode_reference(enum sotto_type type, bool small, struct fuzz_input * in) {
+    const struct sotto_type_traits * t = sotto_get_type_traits(type);
+    const size_t block = (size_t)t->blck_size, n = in->left / (small ? 1 : 4) / block;
+    const size_t n_blocks = n < MOST_BLOCKS ? n : MOST_BLOCKS;
+    float * x = taken(n_blocks * block * sizeof(*x));
+    uint8_t * whole = taken(n_blocks * t->type_size);
+    uint8_t * one = taken(t->type_size);
+    for (size_t i = 0; i < n_blocks * block; i++)
+        x[i] = next_number(in, small);
+    sotto_quantize_init(type);
+    t->from_float_ref(x, whole, (int64_t)(n_blocks * block));
+    for (size_t i = 0; i < n_blocks; i++) {
+        t->from_float_ref(x + i * block, one, t->blck_size);
+        fuzz_holds(memcmp(whole + i * t->type_size, one, t->type_size) == 0);
+    }
+    free(x);
+    free(whole);
+    free(one);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t * bytes, size_t n) {
     struct fuzz_input in = { bytes, n };
     const enum sotto_type type = (enum sotto_type)(fuzz_take(&in, 1) % SOTTO_TYPE_COUNT);
     const unsigned flags = (unsigned)fuzz_take(&in, 1);
     if (sotto_blck_size(type) == 0)
         return 0;
+    const struct fuzz_input all = in;
+    if (sotto_get_type_traits(type)->to_float != NULL)
+        decode(type, &in);
     if (flags & 1)
         encode_input(type, flags, &in);
-    else if (sotto_get_type_traits(type)->to_float != NULL)
-        decode(type, &in);
+    in = all;
+    if ((flags & 32) != 0 && sotto_get_type_traits(type)->from_float_ref != NULL)
+        encode_reference(type, (flags & 16) != 0, &in);
     return 0;
 }

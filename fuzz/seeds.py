@@ -297,16 +297,17 @@ def tokenizer_seeds():
 # ---- blocks and numbers ----
 
 def quant_seeds():
-    noise = [(i * i * 31 + i * 7) % 251 for i in range(1024)]
+    noise = bytes((i * i * 31 + i * 7) % 251 for i in range(1024))
     for kind in sorted(BLOCKS):
-        elements = ELEMENTS.get(kind, 256)
-        if kind in (1, 30) or elements > 1:
-            save("quant", "decode-%d" % kind, bytes([kind, 0]) + bytes(noise[:2 * BLOCKS[kind]]))
-        if elements > 1 and kind not in (9, 15):
-            save("quant", "encode-%d" % kind, bytes([kind, 0x11]) + bytes(noise[:elements]))
-    for kind in (16, 17, 29, 12):  # with an importance matrix
-        weights = bytes(x & 0x7F for x in noise[:256])
-        save("quant", "weighted-%d" % kind, bytes([kind, 0x13]) + weights + bytes(noise[256:512]))
+        if kind not in (0, 24, 25, 26, 27, 28):
+            save("quant", "type-%d" % kind, bytes([kind, 0x31]) + noise[:max(2 * BLOCKS[kind], ELEMENTS.get(kind, 256))])
+    for kind in (2, 3, 6, 7, 8, 10, 12, 13, 14, 16, 17, 18, 20, 22, 29):  # with an importance matrix
+        n = ELEMENTS.get(kind, 256)
+        save("quant", "weighted-%d" % kind, bytes([kind, 0x13]) + bytes(x & 0x7F for x in noise[:n]) + noise[n:2 * n])
+    floats = struct.pack("<64f", *[1.5 * i - 40 for i in range(64)])
+    save("quant", "floats", bytes([0, 1]) + floats)
+    save("quant", "halves", bytes([1, 1]) + floats)
+    save("quant", "flat", bytes([19, 0x33]) + bytes(512))
 
 
 # ---- changes to a small model (fuzz/fuzz_model.c) ----
