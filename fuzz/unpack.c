@@ -152,7 +152,7 @@ static void remember(const char * name) {
     int i = 0;
     while (i < 15 && names[i][0] != 0 && strcmp(names[i], name) != 0)
         i++;
-    snprintf(names[i], sizeof(names[i]), "%s", name);
+    snprintf(names[i], sizeof(names[i]), "%.31s", name);
 }
 
 const char * fuzz_path(const char * name) {
@@ -160,7 +160,7 @@ const char * fuzz_path(const char * name) {
     static int next;
     char * path = paths[next++ % 4];
     remember(name);
-    snprintf(path, sizeof(paths[0]), "%s/%s", fuzz_folder(), name);
+    snprintf(path, sizeof(paths[0]), "%.90s/%.31s", fuzz_folder(), name);
     return path;
 }
 
