@@ -7,7 +7,7 @@
 #include "fuzz/unpack.h"
 #include "fuzz/read_model.h"
 
-const size_t fuzz_replays = 60;
+const size_t fuzz_replays = 16;
 
 int LLVMFuzzerTestOneInput(const uint8_t * bytes, size_t n) {
     static struct fuzz_file place = { .fd = -1 };

@@ -10,7 +10,7 @@
 #include "fuzz/unpack.h"
 #include "fuzz/read_model.h"
 
-const size_t fuzz_replays = 300;
+const size_t fuzz_replays = 40;
 
 int LLVMFuzzerTestOneInput(const uint8_t * bytes, size_t n) {
     struct fuzz_input in = { bytes, n };
