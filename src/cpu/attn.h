@@ -25,11 +25,11 @@ struct sotto_i_attn_query {
 /* Rows of one head of a cache. */
 struct sotto_i_attn_pool {
     const char * data;
-    size_t step;  /* bytes from row to row */
-    size_t along; /* keys only: bytes from element to element where rows lie side by side; 0: a row's are adjacent */
+    size_t step; /* bytes from row to row */
     enum sotto_i_attn_type type;
     size_t size;                                          /* bytes of a row */
     void (*decode)(const void * x, float * y, int64_t n); /* of rows in blocks, whose type is f32 then; else NULL */
+    size_t along; /* keys only: bytes from element to element where rows lie side by side; 0: a row's are adjacent */
 };
 
 struct sotto_i_attn_walk {
