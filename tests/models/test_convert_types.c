@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Types of weights through the API: what each tensor loses, parameters that make no sense, stopping, and memory that runs
  * out. What is written is looked at through sotto/model_file.h, whose own refusals are here too. (The bytes themselves are
- * compared with a peer's in test_quantize.py.) */
+ * compared with a peer's in test_quantize_long.py.) */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

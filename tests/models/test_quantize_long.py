@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Quantised models of the tiny Whisper, for every type: what PyPI's gguf reads in them, and what `sotto quantize` refuses.
 
-    test_quantize.py [TYPE...]
+    test_quantize_long.py [TYPE...]
 
 The peer decodes each tensor to the bits that `sotto convert --type f32` gives, and encodes to the same bytes where it
 can encode. Any number of threads gives the same file.
