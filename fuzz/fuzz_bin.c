@@ -15,7 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t * bytes, size_t n) {
         place = fuzz_file_new();
     struct fuzz_input in = { bytes, n };
     const unsigned wanted = (unsigned)fuzz_take(&in, 1);
-    const size_t size = fuzz_unpack(&in, place.fd);
+    const size_t size = fuzz_unpack(&in, place.fd, FUZZ_MOST_WEIGHTS);
     fuzz_read_model(sotto_i_from_bin, place.path, size, wanted);
     return 0;
 }

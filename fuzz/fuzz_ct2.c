@@ -15,10 +15,10 @@ const size_t fuzz_replays = 40;
 int LLVMFuzzerTestOneInput(const uint8_t * bytes, size_t n) {
     struct fuzz_input in = { bytes, n };
     const unsigned mode = (unsigned)fuzz_take(&in, 1);
-    fuzz_unpack_to(&in, "config.json");
-    fuzz_unpack_to(&in, mode & 1 ? "vocabulary.json" : "vocabulary.txt");
+    fuzz_unpack_to(&in, "config.json", FUZZ_MOST_TEXT);
+    fuzz_unpack_to(&in, mode & 1 ? "vocabulary.json" : "vocabulary.txt", FUZZ_MOST_TEXT);
     unlink(fuzz_path(mode & 1 ? "vocabulary.txt" : "vocabulary.json"));
-    const size_t size = fuzz_unpack_to(&in, "model.bin");
+    const size_t size = fuzz_unpack_to(&in, "model.bin", FUZZ_MOST_WEIGHTS);
     fuzz_read_model(sotto_i_from_ct2, fuzz_folder(), size, mode >> 1);
     return 0;
 }

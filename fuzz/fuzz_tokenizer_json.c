@@ -28,9 +28,9 @@ static enum sotto_status read_files(struct whisper_source * source, enum form fo
     for (int i = 0; i < 4; i++)
         unlink(fuzz_path(names[i]));
     unlink(fuzz_path("added_tokens.json"));
-    fuzz_unpack_to(in, names[form]);
+    fuzz_unpack_to(in, names[form], FUZZ_MOST_TEXT);
     if (form == VOCAB_JSON && in->left > 0)
-        fuzz_unpack_to(in, "added_tokens.json");
+        fuzz_unpack_to(in, "added_tokens.json", FUZZ_MOST_TEXT);
     sotto_clear_last_error();
     return form < VOCABULARY_JSON ? sotto_i_hf_vocabulary(source, fuzz_folder())
                                   : sotto_i_ct2_vocabulary(source, fuzz_folder());

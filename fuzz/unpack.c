@@ -10,12 +10,10 @@ enum { ESCAPE = 0xEC, N_TOKENS = 50257 };
 
 struct out {
     int fd;
-    size_t at;
+    size_t at, most;
 };
 
-static size_t fitting(const struct out * out, size_t n) {
-    return n < FUZZ_MOST_UNPACKED - out->at ? n : FUZZ_MOST_UNPACKED - out->at;
-}
+static size_t fitting(const struct out * out, size_t n) { return n < out->most - out->at ? n : out->most - out->at; }
 
 static void put(struct out * out, const void * bytes, size_t n) {
     n = fitting(out, n);
@@ -28,7 +26,7 @@ static void put_often(struct out * out, const char * text, size_t times) {
     const size_t len = strlen(text);
     for (size_t i = 0; i < sizeof(many); i += len)
         memcpy(many + i, text, len);
-    times = times < FUZZ_MOST_UNPACKED ? times : FUZZ_MOST_UNPACKED;
+    times = times < out->most ? times : out->most;
     for (size_t n; times > 0; times -= n) {
         n = times < 4096 ? times : 4096;
         put(out, many, n * len);
@@ -106,8 +104,8 @@ static void put_escape(struct out * out, struct fuzz_input * in, unsigned code) 
     }
 }
 
-size_t fuzz_unpack(struct fuzz_input * in, int fd) {
-    struct out out = { fd, 0 };
+size_t fuzz_unpack(struct fuzz_input * in, int fd, size_t most) {
+    struct out out = { fd, 0, most };
     fuzz_holds(ftruncate(fd, 0) == 0);
     while (in->left > 0) {
         const uint8_t * escape = memchr(in->at, ESCAPE, in->left);
@@ -164,10 +162,10 @@ const char * fuzz_path(const char * name) {
     return path;
 }
 
-size_t fuzz_unpack_to(struct fuzz_input * in, const char * name) {
+size_t fuzz_unpack_to(struct fuzz_input * in, const char * name, size_t most) {
     int fd = open(fuzz_path(name), O_RDWR | O_CREAT, 0600);
     fuzz_holds(fd >= 0);
-    const size_t n = fuzz_unpack(in, fd);
+    const size_t n = fuzz_unpack(in, fd, most);
     close(fd);
     return n;
 }
