@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Models in GGUF: opened, and then run.
  *
- * Input: one byte that chooses a small model (bits 0 and 1) whether weights are checked (bit 2) and
- * whether it runs twice (bit 3); then changes to its file, each of
+ * Input: one byte that chooses a small model (bits 0 and 1, or bit 5) and says whether weights are checked (bit 2), whether
+ * it runs twice (bit 3), and whether memory runs out while it is opened (bit 4, then a u8 says after how many requests);
+ * then changes to its file, each of
  *   kind u8 % 4, index u16, length u8 % 8, that many bytes and one more
- *     0   field number `index` of the metadata: a key, a value, an extent, a type, ...
+ *     0   a field of the metadata: by its number, or if that is 0x8000 and more, of pair or tensor number index & 0xFFF,
+ *         its value (8), key (9), type (A); its name (B), first extent (C), type (D), as the upper four bits say
  *     1   the data of tensor `index` % 64, at an offset u16, the bytes sixteen times
  *     2   the text of the tokens, at 32 * index
  *     3   the file ends at byte (index << 8) % its size
@@ -21,11 +23,15 @@
 
 const size_t fuzz_replays = 6;
 
-enum { MOST_FIELDS = 4096, N_MODELS = 4 };
+enum { MOST_FIELDS = 4096, N_MODELS = 5 };
+enum { CHECK = 4, TWICE = 8, NO_MEMORY = 16, LAST_MODEL = 32 };
 
 struct span {
     size_t at, size;
 };
+
+/* What is looked for by number; see the top. */
+enum part { VALUE, KEY, PAIR_TYPE, NAME, EXTENT, TENSOR_TYPE, N_PARTS };
 
 struct model {
     struct fuzz_file file;
@@ -33,6 +39,8 @@ struct model {
     size_t size;
     struct span fields[MOST_FIELDS];
     size_t n_fields;
+    struct span parts[N_PARTS][256];
+    size_t n_parts[N_PARTS];
     struct span tokens;
     struct span data[64];
     size_t n_data;
@@ -53,6 +61,12 @@ static size_t field(struct model * m, size_t at, size_t size) {
     fuzz_holds(m->n_fields < MOST_FIELDS);
     m->fields[m->n_fields++] = (struct span){ at, size };
     return at + size;
+}
+
+/* The newest field but `back` has this part as well. */
+static void note(struct model * m, enum part part, size_t back) {
+    fuzz_holds(m->n_parts[part] < 256);
+    m->parts[part][m->n_parts[part]++] = m->fields[m->n_fields - 1 - back];
 }
 
 static size_t text_field(struct model * m, size_t at) {
@@ -80,20 +94,29 @@ static size_t array_fields(struct model * m, size_t at) {
 
 static size_t pair_fields(struct model * m, size_t at) {
     at = text_field(m, at);
+    note(m, KEY, 0);
     const enum sotto_gguf_type type = (enum sotto_gguf_type)number(m, at, 4);
     at = field(m, at, 4);
+    note(m, PAIR_TYPE, 0);
     if (type == SOTTO_GGUF_TYPE_ARRAY)
-        return array_fields(m, at);
-    return type == SOTTO_GGUF_TYPE_STRING ? text_field(m, at) : field(m, at, sotto_gguf_type_size(type));
+        at = array_fields(m, at);
+    else
+        at = type == SOTTO_GGUF_TYPE_STRING ? text_field(m, at) : field(m, at, sotto_gguf_type_size(type));
+    note(m, VALUE, 0);
+    return at;
 }
 
 static size_t info_fields(struct model * m, size_t at) {
     at = text_field(m, at);
+    note(m, NAME, 0);
     const uint64_t rank = number(m, at, 4);
     at = field(m, at, 4);
     for (uint64_t i = 0; i < rank; i++)
         at = field(m, at, 8);
-    return field(m, field(m, at, 4), 8);
+    note(m, EXTENT, rank - 1);
+    at = field(m, field(m, at, 4), 8);
+    note(m, TENSOR_TYPE, 1);
+    return at;
 }
 
 static void find_fields(struct model * m) {
@@ -115,7 +138,8 @@ static void find_data(struct model * m) {
 }
 
 static struct model * prepare(unsigned i) {
-    static const enum sotto_type types[N_MODELS] = { SOTTO_TYPE_F32, SOTTO_TYPE_F16, SOTTO_TYPE_Q8_0, SOTTO_TYPE_Q4_0 };
+    static const enum sotto_type types[N_MODELS] = { SOTTO_TYPE_F32, SOTTO_TYPE_F16, SOTTO_TYPE_Q8_0, SOTTO_TYPE_Q4_0,
+                                                     SOTTO_TYPE_BF16 };
     struct model * m = &models[i];
     if (m->bytes != NULL)
         return m;
@@ -151,6 +175,14 @@ static void write_at(const struct model * m, struct change * done, size_t at, co
     done->spans[done->n++] = (struct span){ at, n };
 }
 
+static size_t place_of(const struct model * m, size_t index) {
+    if (index < 0x8000)
+        return m->fields[index % m->n_fields].at;
+    const size_t part = (index >> 12) % N_PARTS; /* 8 is 2 there */
+    const size_t which = (part + N_PARTS - 2) % N_PARTS;
+    return m->parts[which][(index & 0xFFF) % m->n_parts[which]].at;
+}
+
 static void change_once(const struct model * m, struct change * done, struct fuzz_input * in) {
     const unsigned kind = (unsigned)fuzz_take(in, 1) % 4;
     const size_t index = (size_t)fuzz_take(in, 2);
@@ -159,7 +191,7 @@ static void change_once(const struct model * m, struct change * done, struct fuz
     const uint8_t * bytes = fuzz_take_bytes(in, &n);
     const struct span * data = &m->data[index % m->n_data];
     if (kind == 0)
-        write_at(m, done, m->fields[index % m->n_fields].at, bytes, n);
+        write_at(m, done, place_of(m, index), bytes, n);
     for (size_t i = 0; kind == 1 && i < 16; i++)
         write_at(m, done, data->at + (offset + i * n) % data->size, bytes, n);
     if (kind == 2)
@@ -234,20 +266,24 @@ static void look_at(const struct sotto_model * model) {
     fuzz_holds(sotto_tokenize(model, "a text", 6, tokens, 8, &n) == SOTTO_OK && n <= 6);
 }
 
-static void open_and_run(const struct model * m, bool check_weights, bool twice) {
+/* `refuse`: the request for memory that fails, 0 if none does. */
+static void open_and_run(const struct model * m, unsigned mode, long refuse) {
     struct counting_allocator memory;
     counting_allocator_init(&memory);
+    atomic_store(&memory.refuse, refuse);
     struct sotto_model_params params = sotto_model_default_params();
     params.allocator = &memory.base;
-    params.check_weights = check_weights;
+    params.check_weights = (mode & CHECK) != 0;
     struct sotto_model * model;
     sotto_clear_last_error();
     const enum sotto_status status = sotto_model_open(m->file.path, &params, &model);
-    fuzz_holds((model != NULL) == (status == SOTTO_OK) && sotto_last_error() == status && status != SOTTO_E_MEMORY);
-    if (model != NULL)
+    fuzz_holds((model != NULL) == (status == SOTTO_OK) && sotto_last_error() == status);
+    fuzz_holds((status == SOTTO_E_MEMORY) == (atomic_load(&memory.refused) > 0));
+    atomic_store(&memory.refuse, 0);
+    if (model != NULL) {
         look_at(model);
-    if (model != NULL)
-        run_often(model, twice);
+        run_often(model, (mode & TWICE) != 0);
+    }
     sotto_model_free(model);
     fuzz_memory_done(&memory);
 }
@@ -255,11 +291,12 @@ static void open_and_run(const struct model * m, bool check_weights, bool twice)
 int LLVMFuzzerTestOneInput(const uint8_t * bytes, size_t n) {
     struct fuzz_input in = { bytes, n };
     const unsigned mode = (unsigned)fuzz_take(&in, 1);
-    const struct model * m = prepare(mode % N_MODELS);
+    const struct model * m = prepare(mode & LAST_MODEL ? N_MODELS - 1 : mode & 3);
+    const long refuse = mode & NO_MEMORY ? 1 + (long)fuzz_take(&in, 1) : 0;
     struct change done = { .n = 0 };
     while (in.left > 0)
         change_once(m, &done, &in);
-    open_and_run(m, (mode & 4) != 0, (mode & 8) != 0);
+    open_and_run(m, mode, refuse);
     undo(m, &done);
     return 0;
 }

@@ -329,8 +329,19 @@ def model_seeds():
     save("model", "scale-inf", b"\3" + change(1, 22, b"\0\x7c", 18))
     save("model", "token", b"\1" + change(2, 3, b"\xff"))
     save("model", "cut", b"\1" + change(3, 2000, b"x"))
-    for index in range(4, 200, 19):
-        save("model", "field-%d" % index, bytes([index % 4]) + change(0, index, struct.pack("<I", index)))
+    seven, zero = struct.pack("<I", 7), bytes(4)
+    for pair in range(28):  # values that do not fit the others
+        save("model", "value-%d" % pair, bytes([pair % 4]) + change(0, 0x8000 | pair, seven))
+    for pair in (0, 4, 9, 20):
+        save("model", "zero-%d" % pair, b"\1" + change(0, 0x8000 | pair, zero))
+        save("model", "key-%d" % pair, b"\1" + change(0, 0x9000 | pair, b"none"))
+    save("model", "bf16", b"\x28")
+    save("model", "no-memory", b"\x11\x05")
+    save("model", "no-positions", b"\2" + change(0, 0xB000 | 4, b"x"))
+    save("model", "name", b"\0" + change(0, 0xB000 | 3, b"x"))
+    save("model", "extent", b"\1" + change(0, 0xC000 | 9, struct.pack("<Q", 16)))
+    save("model", "type-i32", b"\0" + change(0, 0xD000 | 9, struct.pack("<I", 26)))
+    save("model", "type-i16", b"\1" + change(0, 0xD000 | 0, struct.pack("<I", 25)))
 
 
 if __name__ == "__main__":
