@@ -73,7 +73,8 @@ test-long: testable
 bench: setup-bench build $(MODELS)/base.gguf $(MODELS)/base.bin
 	@tools/venv bench
 	@tools/fetch-jfk
-	@set -e; for program in build/bench/bench_*; do "$$program"; done
+	@set -e; for program in gemm open transcribe; do "build/bench/bench_$$program"; done
+	@build/bench/bench_quantize "$$(find .venv-bench -name 'libggml-base*.so*' | head -n 1)" $(MODELS)/base.gguf 3 q8_0 q5_0 q4_K
 	@.venv-bench/bin/python bench/peers.py
 
 # Libraries, headers, pkg-config files, CMake package and command line: make install [PREFIX=/usr] [DESTDIR=/stage]
