@@ -21,7 +21,7 @@
 #include "sotto/gguf.h"
 #include "sotto/speech.h"
 
-const size_t fuzz_replays = 6;
+const size_t fuzz_replays = 2;
 
 enum { MOST_FIELDS = 4096, N_MODELS = 5 };
 enum { CHECK = 4, TWICE = 8, NO_MEMORY = 16, LAST_MODEL = 32 };

@@ -15,7 +15,7 @@
 #include "speech/bpe.h"
 #include "speech/tokenizer.h"
 
-const size_t fuzz_replays = 24;
+const size_t fuzz_replays = 10;
 
 enum { MOST_WORDS = 64, MOST_TEXT = 255 };
 
