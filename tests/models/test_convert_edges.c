@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/* Edges that only mutations of the source led to (tools/mutate): lists that an input does not have, the tensor after the
+ * last. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "conversion.h"
+#include "gguf_example.h"
+#include "sotto/model_file.h"
+#include "tiny_model.h"
+
+static void lists_stay_away(void ** state) {
+    (void)state;
+    char out[512];
+    const char * in = tiny_model();
+    assert_non_null(in);
+    snprintf(out, sizeof(out), "%s.gguf", temp_path("lists"));
+    assert_int_equal(conversion(in, out, SOTTO_TYPE_F16, NULL), SOTTO_OK);
+    struct sotto_gguf_context * gguf = sotto_gguf_open(out, NULL);
+    assert_non_null(gguf);
+    assert_int_equal(sotto_gguf_find_key(gguf, "whisper.alignment_heads"), -1);
+    assert_int_equal(sotto_gguf_find_key(gguf, "whisper.suppress_tokens"), -1);
+    assert_int_equal(sotto_gguf_find_key(gguf, "whisper.suppress_tokens_begin"), -1);
+    sotto_gguf_free(gguf);
+    unlink(out);
+}
+
+static void no_tensor_after_the_last(void ** state) {
+    (void)state;
+    struct sotto_model_file * file;
+    assert_int_equal(sotto_model_file_open(tiny_model(), NULL, &file), SOTTO_OK);
+    const size_t n = sotto_model_file_n_tensors(file);
+    assert_non_null(sotto_model_file_tensor(file, n - 1));
+    assert_null(sotto_model_file_tensor(file, n));
+    sotto_model_file_free(file);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lists_stay_away),
+        cmocka_unit_test(no_tensor_after_the_last),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
