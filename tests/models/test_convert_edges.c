@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Edges that only mutations of the source led to (tools/mutate): lists that an input does not have, the tensor after the
- * last. */
+ * last, merges whose last pair changes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,6 +12,7 @@
 
 #include "conversion.h"
 #include "gguf_example.h"
+#include "models/models_impl.h"
 #include "sotto/model_file.h"
 #include "tiny_model.h"
 
@@ -41,10 +42,32 @@ static void no_tensor_after_the_last(void ** state) {
     sotto_model_file_free(file);
 }
 
+/* After "ab" is joined, "b c" is no pair any more, though "bc" is a token. */
+static void merges_of_overlapping_tokens(void ** state) {
+    (void)state;
+    char bytes[256][4];
+    const char * tokens[259];
+    for (unsigned i = 0; i < 256; i++) {
+        sotto_i_alphabet_encode(&(uint8_t){ (uint8_t)i }, 1, bytes[i]);
+        tokens[i] = bytes[i];
+    }
+    tokens[256] = "ab";
+    tokens[257] = "bc";
+    tokens[258] = "abc";
+    struct bpe_merges merges = { 0 };
+    assert_int_equal(sotto_i_bpe_merges(NULL, tokens, 259, &merges), SOTTO_OK);
+    assert_int_equal(merges.n, 3);
+    assert_string_equal(merges.merges[0], "a b");
+    assert_string_equal(merges.merges[1], "b c");
+    assert_string_equal(merges.merges[2], "ab c");
+    sotto_i_bpe_merges_free(NULL, &merges);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lists_stay_away),
         cmocka_unit_test(no_tensor_after_the_last),
+        cmocka_unit_test(merges_of_overlapping_tokens),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
