@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Edges that only mutations of the source led to (tools/mutate): lists that an input does not have, the tensor after the
- * last, merges whose last pair changes. */
+ * last, merges whose last pair changes, folders that hold half a model. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -63,11 +64,29 @@ static void merges_of_overlapping_tokens(void ** state) {
     sotto_i_bpe_merges_free(NULL, &merges);
 }
 
+/* Weights without a vocabulary, and a vocabulary without weights. */
+static void half_a_folder(void ** state) {
+    (void)state;
+    static const char * const names[] = { "model.bin", "vocabulary.txt" };
+    char folder[512], file[600], out[512];
+    snprintf(folder, sizeof(folder), "%s", temp_path("half"));
+    snprintf(out, sizeof(out), "%s.gguf", temp_path("half-out"));
+    assert_int_equal(mkdir(folder, 0700), 0);
+    for (int i = 0; i < 2; i++) {
+        snprintf(file, sizeof(file), "%s/%s", folder, names[i]);
+        write_bytes(file, "a\n", 2);
+        assert_int_equal(conversion(folder, out, SOTTO_TYPE_F16, NULL), SOTTO_E_MODEL_FORMAT);
+        unlink(file);
+    }
+    rmdir(folder);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lists_stay_away),
         cmocka_unit_test(no_tensor_after_the_last),
         cmocka_unit_test(merges_of_overlapping_tokens),
+        cmocka_unit_test(half_a_folder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
